@@ -1,0 +1,1 @@
+"""One module a feature family; `featureset` batches them."""

@@ -1,0 +1,77 @@
+"""What a feature family is, and what it hands on.
+
+A family looks at a `Grid` (many pairs at once, flattened) and returns `Block`s. A block is a table of distinct
+rows and an index that says which row each cell takes: what depends on two words alone has one row per distinct
+word pair, and a neighbour's features are the same table under a shifted index. Nothing is ever repeated per cell
+unless it truly differs per cell, and a linear model multiplies tables, not cells.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from .grid import Grid
+
+
+@dataclass(frozen=True)
+class Block:
+    """Feature values for every cell: row `index[c]` of `table`, or nothing where the index is -1.
+
+    `names`  K column names, without the family's prefix.
+    `table`  [R, K] float, or None for one-hot columns (row r is column r, value 1).
+    `index`  [C] int, or None where row c belongs to cell c.
+    """
+
+    names: tuple[str, ...]
+    table: np.ndarray | None
+    index: np.ndarray | None = None
+
+    def dense(self) -> np.ndarray:
+        """[C, K]: the block written out, for tests and explanations."""
+        table = np.eye(len(self.names)) if self.table is None else self.table
+        if self.index is None:
+            return table
+        padded = np.vstack([table, np.zeros((1, table.shape[1]), table.dtype)])
+        return padded[self.index]
+
+
+@dataclass(frozen=True)
+class NodeBlocks:
+    """What a family says: blocks over the link cells, and blocks over the NULL cells (one per source token)."""
+
+    link: tuple[Block, ...] = ()
+    null: tuple[Block, ...] = ()
+
+
+@runtime_checkable
+class NodeFamily(Protocol):
+    """A family is stateless: its columns are found again by name, so it may name what it meets (`vbz2nn`).
+
+    `name`      the prefix of its columns, and what `drop=[...]` takes.
+    `requires`  the annotation layers that it reads.
+    """
+
+    name: str
+    requires: tuple[str, ...]
+
+    def __call__(self, grid: Grid) -> NodeBlocks: ...
+
+
+@runtime_checkable
+class EdgeFamily(Protocol):
+    """Scores transitions from one source token's state to the next one's; it never looks at words.
+
+    State 0 is NULL, state n is target token n - 1. `edge` is [N+1, N+1, K] from (row) to (column); `start` and
+    `end` are [N+1, K] for the first token's state and after the last.
+    """
+
+    name: str
+    names: tuple[str, ...]
+
+    def edge(self, n_target: int) -> np.ndarray: ...
+    def start(self, n_target: int) -> np.ndarray: ...
+    def end(self, n_target: int) -> np.ndarray: ...

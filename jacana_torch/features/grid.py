@@ -1,0 +1,138 @@
+"""Many sentence pairs at once, flattened: the coordinates that feature families compute in.
+
+Cells are ordered by pair, then source position m, then target position n; NULL is not among them (a NULL cell
+belongs to a source token, and source tokens are ordered by pair, then m).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ..types import SentencePair
+
+
+@dataclass(frozen=True)
+class Words:
+    """The distinct words of a grid under some key, and where each pair of them meets.
+
+    `values`   the W distinct keys, in order of first appearance (source tokens, then target tokens).
+    `source`   [Ts] word of each source token;  `target`  [Tt] word of each target token.
+    `left`, `right`  [U] the words of each distinct (source word, target word) pair that meets in a cell.
+    `cell`     [C] which of the U pairs meets in each cell.
+    """
+
+    values: list
+    source: np.ndarray
+    target: np.ndarray
+    left: np.ndarray
+    right: np.ndarray
+    cell: np.ndarray
+
+
+def _ragged_arange(counts: np.ndarray) -> np.ndarray:
+    """0..counts[0]-1, 0..counts[1]-1, ... in one array."""
+    starts = np.cumsum(counts) - counts
+    return np.arange(counts.sum()) - np.repeat(starts, counts)
+
+
+class Grid:
+    """Coordinates of all cells of `pairs`.
+
+    `n_source`, `n_target`  [P] lengths;  `source_start`, `target_start`  [P] first flat token of each pair;
+    `cell_start`  [P] first cell of each pair.
+    Per cell [C]: `pair`, `m`, `n`, and flat token numbers `source_token`, `target_token`.
+    Per token: `source_pair`, `source_position` [Ts] and `target_pair`, `target_position` [Tt].
+    """
+
+    def __init__(self, pairs: Sequence[SentencePair]) -> None:
+        self.pairs = list(pairs)
+        self.n_source = np.array([len(p.source) for p in self.pairs], dtype=np.int64)
+        self.n_target = np.array([len(p.target) for p in self.pairs], dtype=np.int64)
+        self.source_start = np.cumsum(self.n_source) - self.n_source
+        self.target_start = np.cumsum(self.n_target) - self.n_target
+        number = np.arange(len(self.pairs))
+        self.source_pair = np.repeat(number, self.n_source)
+        self.target_pair = np.repeat(number, self.n_target)
+        self.source_position = _ragged_arange(self.n_source)
+        self.target_position = _ragged_arange(self.n_target)
+        cells = self.n_source * self.n_target
+        self.cell_start = np.cumsum(cells) - cells
+        self.pair = np.repeat(number, cells)
+        within = _ragged_arange(cells)
+        width = np.maximum(self.n_target, 1)[self.pair]
+        self.m, self.n = within // width, within % width
+        self.source_token = self.source_start[self.pair] + self.m
+        self.target_token = self.target_start[self.pair] + self.n
+        self._words: dict[object, Words] = {}
+
+    @property
+    def n_cells(self) -> int:
+        return len(self.pair)
+
+    def source_layer(self, name: str) -> list:
+        """A layer's values for all source tokens, flat. Missing layers are an error that names the annotator."""
+        return [value for p in self.pairs for value in p.source.layer(name)]
+
+    def target_layer(self, name: str) -> list:
+        return [value for p in self.pairs for value in p.target.layer(name)]
+
+    @cached_property
+    def source_tokens(self) -> list[str]:
+        return [token for p in self.pairs for token in p.source.tokens]
+
+    @cached_property
+    def target_tokens(self) -> list[str]:
+        return [token for p in self.pairs for token in p.target.tokens]
+
+    def shift(self, dm: int, dn: int) -> np.ndarray:
+        """[C] the cell dm rows and dn columns away, -1 where that is outside the pair."""
+        m, n = self.m + dm, self.n + dn
+        inside = (m >= 0) & (m < self.n_source[self.pair]) & (n >= 0) & (n < self.n_target[self.pair])
+        return np.where(inside, self.cell_start[self.pair] + m * self.n_target[self.pair] + n, -1)
+
+    def cell_at(self, pair: np.ndarray, m: np.ndarray, n: np.ndarray) -> np.ndarray:
+        """The flat cell of (pair, m, n); -1 where m or n is negative (no such token, e.g. a root's head)."""
+        return np.where((m >= 0) & (n >= 0), self.cell_start[pair] + m * self.n_target[pair] + n, -1)
+
+    def words(self, key: str | Callable[[str], object] = "token", *layers: str) -> Words:
+        """Distinct words: by token, by `key(token)`, or by (token, layer values...)."""
+        cache_key = (key, layers)
+        if cache_key not in self._words:
+            self._words[cache_key] = self._distinct(key, layers)
+        return self._words[cache_key]
+
+    def _distinct(self, key: str | Callable[[str], object], layers: tuple[str, ...]) -> Words:
+        source: list = self.source_tokens
+        target: list = self.target_tokens
+        if callable(key):
+            source, target = [key(t) for t in source], [key(t) for t in target]
+        if layers:
+            source = list(zip(source, *(self.source_layer(x) for x in layers), strict=True))
+            target = list(zip(target, *(self.target_layer(x) for x in layers), strict=True))
+        number: dict = {}
+        source_ids = np.array([number.setdefault(w, len(number)) for w in source], dtype=np.int64)
+        target_ids = np.array([number.setdefault(w, len(number)) for w in target], dtype=np.int64)
+        size = max(len(number), 1)
+        code = source_ids[self.source_token] * size + target_ids[self.target_token]
+        distinct, cell = np.unique(code, return_inverse=True)
+        return Words(list(number), source_ids, target_ids, distinct // size, distinct % size, cell)
+
+    # Reductions over a row (a source token's cells) or a column (a target token's cells) of each pair.
+
+    def row_max(self, values: np.ndarray, empty: float = 0.0) -> np.ndarray:
+        """[Ts, ...] the maximum over each source token's cells."""
+        return _group_max(values, self.source_token, len(self.source_pair), empty)
+
+    def column_max(self, values: np.ndarray, empty: float = 0.0) -> np.ndarray:
+        """[Tt, ...] the maximum over each target token's cells."""
+        return _group_max(values, self.target_token, len(self.target_pair), empty)
+
+
+def _group_max(values: np.ndarray, group: np.ndarray, size: int, empty: float) -> np.ndarray:
+    out = np.full((size, *values.shape[1:]), -np.inf, dtype=np.float64)
+    np.maximum.at(out, group, values)
+    return np.where(np.isneginf(out), empty, out)

@@ -1,0 +1,157 @@
+"""The values everything else passes along: frozen, without I/O, without torch.
+
+A `Sentence` is tokens with annotation layers, a `SentencePair` two of them, an `Alignment` links between them,
+an `Example` a pair with its gold alignment. A pair has no gold field, so an aligner cannot see gold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+
+from .errors import MissingLayer
+
+Link = tuple[int, int]
+
+# The layers that exist, one value per token, and the annotators (conf/annotate) that provide each.
+PROVIDERS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "pos": ("nltk", "spacy", "given"),  # Penn Treebank tags
+        "lemma": ("nltk", "spacy", "given"),  # lower case
+        "head": ("spacy", "given"),  # 0-based index of the head, -1 for a root
+        "deprel": ("spacy", "given"),  # the relation to the head
+        "ner": ("spacy", "given"),  # "O", "B-PERSON", "I-PERSON", ...
+    }
+)
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """Tokens, and layers that annotators added. `text` is the raw line where the tokens are only its split."""
+
+    tokens: tuple[str, ...]
+    layers: Mapping[str, tuple] = field(default_factory=dict)
+    text: str | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "tokens", tuple(self.tokens))
+        layers = {name: tuple(values) for name, values in self.layers.items()}
+        for name, values in layers.items():
+            if len(values) != len(self.tokens):
+                raise ValueError(f"layer {name!r} has {len(values)} values for {len(self.tokens)} tokens: {self}")
+        object.__setattr__(self, "layers", MappingProxyType(layers))
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def __str__(self) -> str:
+        return " ".join(self.tokens)
+
+    def __reduce__(self):  # MappingProxyType does not pickle; worker processes need this
+        return Sentence, (self.tokens, dict(self.layers), self.text)
+
+    def layer(self, name: str) -> tuple:
+        """The values of a layer; an absent one is an error that says which annotator provides it."""
+        try:
+            return self.layers[name]
+        except KeyError:
+            who = " or ".join(PROVIDERS.get(name, ())) or "no annotator that we know"
+            raise MissingLayer(
+                f"this needs the layer {name!r}, which {who} provides, and the sentence {str(self)[:60]!r} "
+                f"has {sorted(self.layers) or 'no layers'}: annotate it first"
+            ) from None
+
+    def with_layers(self, **layers: Iterable) -> Sentence:
+        return replace(self, layers={**self.layers, **layers})
+
+
+@dataclass(frozen=True)
+class SentencePair:
+    source: Sentence
+    target: Sentence
+    id: str | None = None
+
+    def flip(self) -> SentencePair:
+        return SentencePair(self.target, self.source, self.id)
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """Links (i, j) between a sentence of `n_source` tokens and one of `n_target`, 0-based.
+
+    `sure` and `possible` are disjoint (a link in both is sure). `confidence` may hold a probability for any
+    link, `score` one figure for the whole alignment.
+    """
+
+    n_source: int
+    n_target: int
+    sure: frozenset[Link] = frozenset()
+    possible: frozenset[Link] = frozenset()
+    confidence: Mapping[Link, float] = field(default_factory=dict, compare=False)
+    score: float | None = field(default=None, compare=False)
+
+    def __post_init__(self) -> None:
+        sure = frozenset((int(i), int(j)) for i, j in self.sure)
+        possible = frozenset((int(i), int(j)) for i, j in self.possible) - sure
+        for i, j in sure | possible:
+            if not (0 <= i < self.n_source and 0 <= j < self.n_target):
+                raise ValueError(f"link {i}-{j} is out of range for {self.n_source} x {self.n_target} tokens")
+        object.__setattr__(self, "sure", sure)
+        object.__setattr__(self, "possible", possible)
+        object.__setattr__(self, "confidence", MappingProxyType(dict(self.confidence)))
+
+    def __reduce__(self):
+        return Alignment, (
+            self.n_source, self.n_target, self.sure, self.possible, dict(self.confidence), self.score
+        )  # fmt: skip
+
+    @property
+    def links(self) -> list[Link]:
+        """The sure links in reading order."""
+        return sorted(self.sure)
+
+    @property
+    def all_links(self) -> list[Link]:
+        return sorted(self.sure | self.possible)
+
+    def flip(self) -> Alignment:
+        return Alignment(
+            self.n_target,
+            self.n_source,
+            frozenset((j, i) for i, j in self.sure),
+            frozenset((j, i) for i, j in self.possible),
+            {(j, i): value for (i, j), value in self.confidence.items()},
+            self.score,
+        )
+
+    def _same_size(self, other: Alignment) -> None:
+        if (self.n_source, self.n_target) != (other.n_source, other.n_target):
+            raise ValueError(
+                f"alignments of {self.n_source} x {self.n_target} and {other.n_source} x {other.n_target} "
+                "tokens cannot be combined"
+            )
+
+    def __and__(self, other: Alignment) -> Alignment:
+        """Links in both; sure where both say so."""
+        self._same_size(other)
+        sure = self.sure & other.sure
+        both = (self.sure | self.possible) & (other.sure | other.possible)
+        return Alignment(self.n_source, self.n_target, sure, both - sure)
+
+    def __or__(self, other: Alignment) -> Alignment:
+        """Links in either; sure where either says so."""
+        self._same_size(other)
+        sure = self.sure | other.sure
+        return Alignment(self.n_source, self.n_target, sure, self.possible | other.possible)
+
+
+@dataclass(frozen=True)
+class Example:
+    """A pair and its gold alignment; `gold` is None where a corpus holds unaligned text."""
+
+    pair: SentencePair
+    gold: Alignment | None = None
+
+    def flip(self) -> Example:
+        return Example(self.pair.flip(), self.gold.flip() if self.gold is not None else None)
