@@ -9,10 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 
 from ..types import SentencePair
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -67,7 +70,7 @@ class Grid:
         self.m, self.n = within // width, within % width
         self.source_token = self.source_start[self.pair] + self.m
         self.target_token = self.target_start[self.pair] + self.n
-        self._words: dict[object, Words] = {}
+        self._memo: dict[object, object] = {}
 
     @property
     def n_cells(self) -> int:
@@ -100,10 +103,13 @@ class Grid:
 
     def words(self, key: str | Callable[[str], object] = "token", *layers: str) -> Words:
         """Distinct words: by token, by `key(token)`, or by (token, layer values...)."""
-        cache_key = (key, layers)
-        if cache_key not in self._words:
-            self._words[cache_key] = self._distinct(key, layers)
-        return self._words[cache_key]
+        return self.memo(("words", key, layers), lambda: self._distinct(key, layers))
+
+    def memo(self, key: object, compute: Callable[[], T]) -> T:
+        """What several families need of this grid is computed by the first and kept for the others."""
+        if key not in self._memo:
+            self._memo[key] = compute()
+        return self._memo[key]  # type: ignore[return-value]
 
     def _distinct(self, key: str | Callable[[str], object], layers: tuple[str, ...]) -> Words:
         source: list = self.source_tokens

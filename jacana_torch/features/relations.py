@@ -1,0 +1,75 @@
+"""Names of grammatical relations: three label sets made one, their classes, and which say the same thing.
+
+In: labels as parsers write them (Stanford's, spaCy's, Universal Dependencies'). Out: one spelling (Stanford's
+where it has one), so that weights learnt on one parser's output mean something on another's.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+_CANONICAL = {
+    "p": "punct", "obj": "dobj", "nsubj:pass": "nsubjpass", "csubj:pass": "csubjpass", "aux:pass": "auxpass",
+    "compound": "nn", "compound:prt": "prt", "nummod": "num", "number": "num", "relcl": "rcmod",
+    "acl:relcl": "rcmod", "partmod": "acl", "infmod": "acl", "nmod:poss": "poss", "possessive": "case",
+    "complm": "mark", "dative": "iobj", "obl:tmod": "tmod", "nmod:tmod": "tmod", "obl:npmod": "npadvmod",
+    "obl:agent": "agent", "abbrev": "appos", "preconj": "cc", "cc:preconj": "cc", "det:predet": "predet",
+}  # fmt: skip
+
+_CLASSES = {
+    "subject": "nsubj nsubjpass csubj csubjpass xsubj agent expl",
+    "object": "dobj iobj pobj attr acomp oprd rel",
+    "modifier": "nn poss amod num quantmod appos nounmod nmod predet det case",
+    "clause": "ccomp xcomp advcl acl rcmod pcomp purpcl parataxis",
+    "adverbial": "advmod npadvmod tmod neg prt prep obl",
+    "auxiliary": "aux auxpass cop mark cc",
+    "coordination": "conj",
+}
+_CLASS = {relation: name for name, members in _CLASSES.items() for relation in members.split()}
+
+FUNCTION = frozenset("det predet aux auxpass cop mark cc punct case expl prt prep agent".split())
+
+# Sultan et al. (2014), Table 1, without its parts of speech, which the relations all but imply; the relation
+# `prep_by` stands beside the agent. Any two of a set are equivalent where both words are the parent or both
+# the child ...
+_ALIGNED = [
+    {"purpcl", "xcomp"},
+    {"agent", "nsubj", "xsubj", "prep_by"},
+    {"dobj", "nsubjpass", "rel"},
+    {"tmod", "prep_in", "prep_at", "prep_on"},
+    {"iobj", "prep_to"},
+    {"acl", "rcmod"},
+    {"poss", "nn", "prep_of", "prep_in", "prep_at", "prep_for"},
+    {"amod", "rcmod"},
+]
+# ... and one of the left is equivalent to one of the right where the first word is the parent, the second the child.
+_CROSSED = [
+    ({"conj"}, {"conj"}),
+    ({"dobj", "nsubjpass", "rel"}, {"acl", "rcmod"}),
+    ({"acomp"}, {"cop", "csubj"}),
+    ({"amod", "rcmod"}, {"nsubj"}),
+]
+
+
+@lru_cache(maxsize=4096)
+def canonical(label: str) -> str:
+    """One spelling for a relation; a subtype that nobody knows is dropped (`obl:lmod` is `obl`)."""
+    label = label.lower()
+    if label in _CANONICAL:
+        return _CANONICAL[label]
+    base = label.split(":")[0]
+    return _CANONICAL.get(base, base)
+
+
+def relation_class(relation: str) -> str:
+    return _CLASS.get(relation, relation)
+
+
+def same_orientation(left: str, right: str) -> bool:
+    """Equivalent where both words are parents in the relation, or both are children."""
+    return left == right or any(left in group and right in group for group in _ALIGNED)
+
+
+def crossed_orientation(parent: str, child: str) -> bool:
+    """Equivalent where one word is the parent in its relation and the other the child in its own."""
+    return any(parent in left and child in right for left, right in _CROSSED)

@@ -1,0 +1,263 @@
+"""How alike two words look: Algorithm 1 of Sharma et al. with its special cases, and the usual similarity measures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from scipy import sparse
+
+from ..annotate.normalise import matching_form
+from .base import Block, NodeBlocks
+from .grid import Grid, Words
+from .wordlists import FUNCTION_WORDS, NEGATIONS, NICKNAMES, WORD_CLASSES, number_value, stem, word_class
+
+MEASURES = (
+    "jaro_winkler", "dice", "hamming", "jaccard", "levenshtein", "ngram3", "ngram4", "prefix", "suffix",
+)  # fmt: skip
+
+
+@lru_cache(maxsize=1 << 17)
+def _phonetic(word: str) -> str:
+    import jellyfish
+
+    return jellyfish.metaphone(word) if word.isalpha() and word.isascii() else ""
+
+
+def forms(grid: Grid) -> Words:
+    """The distinct words of a grid as features compare them: PTB escapes and typographic variants undone."""
+    return grid.words(matching_form)
+
+
+def _codes(values: Sequence) -> np.ndarray:
+    """Equal values get equal numbers; empty ones (None, "") never equal anything."""
+    number: dict = {}
+    return np.array([number.setdefault(v, len(number)) if v not in (None, "") else -1 - i for i, v in enumerate(values)])
+
+
+def _equal(values: Sequence, words: Words) -> np.ndarray:
+    codes = _codes(values)
+    return codes[words.left] == codes[words.right]
+
+
+def _ngram_overlap(lower: Sequence[str], n: int, words: Words) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Shared distinct n-grams of each pair, and how many each word has (a shorter word counts as one n-gram)."""
+    grams = [{w[i : i + n] for i in range(max(len(w) - n + 1, 1))} for w in lower]
+    number: dict[str, int] = {}
+    columns = [number.setdefault(g, len(number)) for gs in grams for g in gs]
+    counts = np.array([len(gs) for gs in grams], dtype=np.int64)
+    pointers = np.concatenate([[0], np.cumsum(counts)])
+    shape = (len(lower), max(len(number), 1))
+    matrix = sparse.csr_matrix((np.ones(len(columns), dtype=np.float32), columns, pointers), shape=shape)
+    shared = np.asarray(matrix[words.left].multiply(matrix[words.right]).sum(axis=1)).ravel()
+    return shared.astype(np.float64), counts[words.left], counts[words.right]
+
+
+def similarities(lower: Sequence[str], words: Words) -> np.ndarray:
+    """[U, 9] the MEASURES for each distinct pair, all between 0 and 1."""
+    from rapidfuzz.distance import Hamming, JaroWinkler, Levenshtein, Postfix, Prefix
+    from rapidfuzz.process import cpdist
+
+    left, right = [lower[i] for i in words.left], [lower[i] for i in words.right]
+
+    def fuzz(scorer: Callable) -> np.ndarray:
+        return cpdist(left, right, scorer=scorer, dtype=np.float32).astype(np.float64)
+
+    shared2, a2, b2 = _ngram_overlap(lower, 2, words)
+    shared3, a3, b3 = _ngram_overlap(lower, 3, words)
+    shared4, a4, b4 = _ngram_overlap(lower, 4, words)
+    return np.column_stack(
+        [
+            fuzz(JaroWinkler.normalized_similarity),
+            2 * shared2 / (a2 + b2),
+            fuzz(Hamming.normalized_similarity),
+            shared2 / (a2 + b2 - shared2),
+            fuzz(Levenshtein.normalized_similarity),
+            shared3 / np.minimum(a3, b3),
+            shared4 / np.minimum(a4, b4),
+            fuzz(Prefix.normalized_similarity),
+            fuzz(Postfix.normalized_similarity),
+        ]
+    )
+
+
+def _hyphen_match(left: str, right: str) -> bool:
+    """Algorithm 1's special cases: a part of a hyphenated word against a word, or part by part."""
+    a, b = left.split("-"), right.split("-")
+    if len(a) > 1 and len(b) > 1:
+        return all(stem(x) == stem(y) for x, y in zip(a, b, strict=False))
+    parts, other = (a, right) if len(a) > 1 else (b, left)
+    return any(p and stem(p) == stem(other) for p in parts)
+
+
+def same_word(lower: Sequence[str], words: Words) -> np.ndarray:
+    """[U] Algorithm 1's "identical ignoring case": equal stems, one stem beginning the other, hyphenated parts."""
+    stems = [stem(w) for w in lower]
+    codes = _codes(stems)
+    same = codes[words.left] == codes[words.right]
+    first3 = _codes([s[:3] if len(s) > 2 else None for s in stems])
+    candidates = np.flatnonzero(~same & (first3[words.left] == first3[words.right]))
+    for u in candidates:  # few: pairs that share their first three letters
+        a, b = stems[words.left[u]], stems[words.right[u]]
+        same[u] = a.startswith(b) or b.startswith(a)
+    hyphened = np.array(["-" in w[1:-1] for w in lower], dtype=bool)
+    for u in np.flatnonzero(~same & (hyphened[words.left] | hyphened[words.right])):
+        same[u] = _hyphen_match(lower[words.left[u]], lower[words.right[u]])
+    return same
+
+
+def base_similarity(grid: Grid) -> np.ndarray:
+    """[U] one figure in 0..1 per distinct pair of forms: 1 the same word, 0.9 the same stem, else how alike
+    they look where that is more than chance. Families that weigh neighbours or competitors use it."""
+
+    def compute() -> np.ndarray:
+        words = forms(grid)
+        lower = [w.lower() for w in words.values]
+        measures = grid.memo("string.measures", lambda: similarities(lower, words))
+        alike = measures[:, 0]  # Jaro-Winkler
+        score = np.where(alike > 0.85, 0.7 * alike, 0.0)
+        score = np.where(same_word(lower, words), 0.9, score)
+        return np.where(_equal(lower, words), 1.0, score)
+
+    return grid.memo("string.base", compute)
+
+
+@dataclass(frozen=True)
+class String:
+    """`threshold`: the maximum of the measures counts as a match above it (Algorithm 1)."""
+
+    threshold: float = 0.75
+    name: str = "string"
+    requires: tuple[str, ...] = ()
+
+    def __call__(self, grid: Grid) -> NodeBlocks:
+        words = forms(grid)
+        lower = [w.lower() for w in words.values]
+        columns = self._word_pairs(grid, words, lower)
+        table = np.column_stack(list(columns.values()))
+        identical = columns["identical_ci"] > 0
+        link = (
+            Block(tuple(columns), table, words.cell),
+            self._identity_by_word(words, lower, identical),
+            Block(("acronym",), _acronyms(grid)[:, None]),
+        )
+        return NodeBlocks(link, self._null(grid, words, lower, columns))
+
+    def _word_pairs(self, grid: Grid, words: Words, lower: list[str]) -> dict[str, np.ndarray]:
+        """Named columns [U] over distinct word pairs."""
+        measures = grid.memo("string.measures", lambda: similarities(lower, words))
+        identical_ci = _equal(lower, words)
+        same = same_word(lower, words)
+        best = np.where(same, 1.0, measures.max(axis=1))
+        columns = {name: measures[:, i] for i, name in enumerate(MEASURES)}
+        columns |= {"identical": _equal(words.values, words), "identical_ci": identical_ci, "same_word": same}
+        columns["same_word_only"] = same & ~identical_ci
+        columns["max"] = best
+        columns["max_match"] = np.where(~same & (best > self.threshold), best, 0.0)
+        for bound in (0.6, 0.75, 0.85, 0.92):
+            columns[f"jaro_winkler>{bound}"] = ~same & (measures[:, 0] > bound)
+        columns["phonetic"] = ~same & _equal([_phonetic(w) for w in lower], words)
+        columns |= _numbers(lower, words)
+        nick = {w: i for i, w in enumerate(lower) if any(w in pair for pair in NICKNAMES)}
+        columns["nickname"] = np.zeros(len(words.left), dtype=bool)
+        if nick:
+            known = np.zeros(len(lower), dtype=bool)
+            known[list(nick.values())] = True
+            for u in np.flatnonzero(known[words.left] & known[words.right] & ~identical_ci):
+                columns["nickname"][u] = frozenset((lower[words.left[u]], lower[words.right[u]])) in NICKNAMES
+        columns |= _classes(words, identical_ci, same)
+        return {name: np.asarray(values, dtype=np.float64) for name, values in columns.items()}
+
+    def _identity_by_word(self, words: Words, lower: list[str], identical: np.ndarray) -> Block:
+        """Which function word or punctuation mark matches itself: `the` is less telling than `between`."""
+        names: dict[str, int] = {}
+        number = np.array(
+            [
+                names.setdefault(w, len(names)) if w in FUNCTION_WORDS or word_class(w) == "punct" and len(w) == 1 else -1
+                for w in lower
+            ],
+            dtype=np.int64,
+        )
+        per_pair = np.where(identical, number[words.left], -1)
+        return Block(tuple(f"same={w}" for w in names), None, per_pair[words.cell])
+
+    def _null(self, grid: Grid, words: Words, lower: list[str], columns: dict) -> tuple[Block, ...]:
+        """What speaks for leaving a source token out: its kind, and how good its best partner would be."""
+        n_tokens = len(words.source)
+        best = grid.row_max(np.column_stack([columns[c] for c in ("identical_ci", "same_word", "max")])[words.cell])
+        base = base_similarity(grid)[words.cell]
+        column_best = grid.column_max(base)[grid.target_token]
+        rival = grid.row_max(np.where(base > 0, column_best - base, 0.0))
+        values = np.column_stack([np.ones(n_tokens), best, 1.0 - best[:, 1], (best[:, 2] < 0.5), rival])
+        classes = np.array([WORD_CLASSES.index(word_class(w)) for w in words.values], dtype=np.int64)
+        names: dict[str, int] = {}
+        number = np.array(
+            [names.setdefault(w, len(names)) if w in FUNCTION_WORDS or len(w) == 1 else -1 for w in lower], dtype=np.int64
+        )
+        has_match = best[:, 1] > 0
+        kind = classes[words.source]
+        return (
+            Block(("bias", "best_identical", "best_same", "best_max", "no_same", "nothing_alike", "rival"), values),
+            Block(tuple(f"class={c}" for c in WORD_CLASSES), None, kind),
+            Block(tuple(f"unmatched={c}" for c in WORD_CLASSES), None, np.where(has_match, -1, kind)),
+            Block(tuple(f"word={w}" for w in names), None, number[words.source]),
+        )
+
+
+def _numbers(lower: list[str], words: Words) -> dict[str, np.ndarray]:
+    values = np.array([v if (v := number_value(w)) is not None else np.nan for w in lower])
+    left, right = values[words.left], values[words.right]
+    both = ~np.isnan(left) & ~np.isnan(right)
+    equal = both & (left == right)
+    return {"number_equal": equal, "number_differs": both & ~equal, "number_or_not": np.isnan(left) != np.isnan(right)}
+
+
+def _classes(words: Words, identical: np.ndarray, same: np.ndarray) -> dict[str, np.ndarray]:
+    """Which kinds of words meet, and whether they are the same word."""
+    kind = np.array([WORD_CLASSES.index(word_class(w)) for w in words.values], dtype=np.int64)
+    left, right = kind[words.left], kind[words.right]
+    columns = {}
+    for i, a in enumerate(WORD_CLASSES):
+        columns[f"identical:{a}"] = identical & (left == i)
+        columns[f"same:{a}"] = same & ~identical & (left == i)
+        for j, b in enumerate(WORD_CLASSES):
+            columns[f"differ:{a}-{b}"] = ~same & (left == i) & (right == j)
+    negative = np.array([w.lower() in NEGATIONS for w in words.values], dtype=bool)
+    columns["negations"] = negative[words.left] & negative[words.right]
+    return columns
+
+
+def _acronyms(grid: Grid) -> np.ndarray:
+    """[C] whether one word is an acronym and the other one of the words whose initials it spells."""
+    found = np.zeros(grid.n_cells)
+    for p, pair in enumerate(grid.pairs):
+        for flipped, (one, other) in enumerate(((pair.source, pair.target), (pair.target, pair.source))):
+            for position, token in enumerate(one.tokens):
+                letters = token.replace(".", "")
+                if not (1 < len(letters) <= 6 and letters.isalpha() and letters.isupper()):
+                    continue
+                for run in _initial_runs(other.tokens, letters):
+                    for k in run:
+                        m, n = (k, position) if flipped else (position, k)
+                        found[grid.cell_start[p] + m * grid.n_target[p] + n] = 1.0
+    return found
+
+
+def _initial_runs(tokens: Sequence[str], letters: str) -> list[list[int]]:
+    """Runs of capitalised words whose initials spell `letters`; words like "of" between them may be left out."""
+    runs = []
+    for start, token in enumerate(tokens):
+        if token[:1] != letters[0] or len(token) < 2:
+            continue
+        run, k = [start], start + 1
+        while len(run) < len(letters) and k < len(tokens):
+            if tokens[k][:1] == letters[len(run)]:
+                run.append(k)
+            elif tokens[k].lower() not in FUNCTION_WORDS:
+                break
+            k += 1
+        if len(run) == len(letters):
+            runs.append(run)
+    return runs

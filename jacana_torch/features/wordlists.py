@@ -1,0 +1,88 @@
+"""Closed classes of English, as far as an aligner cares: function words, number words, short forms of names."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+FUNCTION_WORDS = frozenset(
+    """a an the this that these those some any each every no all both either neither such
+    i me my mine myself you your yours yourself he him his himself she her hers herself it its itself we us our ours
+    ourselves they them their theirs themselves one who whom whose which what where when why how
+    am is are was were be been being do does did doing done have has had having will would shall should can could may
+    might must ought 's 're 've 'll 'd 'm n't not ca wo
+    about above across after against along among around as at before behind below between beyond by down during
+    except for from in inside into like near of off on onto out outside over per since through throughout till to
+    toward towards under until up upon via with within without
+    and but or nor so yet if because although though while whereas whether unless than then
+    there here also too very just only even more most much many less least few other another same own again once
+    ever never still already now""".split()
+)
+
+NEGATIONS = frozenset("not n't no never none nothing neither nor without nobody".split())
+
+_UNITS = """zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen
+    seventeen eighteen nineteen twenty""".split()
+_NUMBER_WORDS = {word: float(n) for n, word in enumerate(_UNITS)} | {
+    "thirty": 30.0, "forty": 40.0, "fifty": 50.0, "sixty": 60.0, "seventy": 70.0, "eighty": 80.0, "ninety": 90.0,
+    "hundred": 100.0, "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12, "dozen": 12.0,
+    "first": 1.0, "second": 2.0, "third": 3.0, "fourth": 4.0, "fifth": 5.0, "sixth": 6.0, "seventh": 7.0,
+    "eighth": 8.0, "ninth": 9.0, "tenth": 10.0,
+}  # fmt: skip
+_NUMERIC = re.compile(r"[-+]?(\d{1,3}(,\d{3})+|\d+)?(\.\d+)?(st|nd|rd|th|s|%)?", re.ASCII)
+
+_SHORT_FORMS = """abe abraham|al albert alan|alex alexander|andy andrew|ben benjamin|bill william|bob robert|charlie charles|
+    chris christopher|dan daniel|dave david|dick richard|don donald|ed edward|frank francis|fred frederick|greg gregory|
+    hal harold|hank henry|harry harold henry|jack john|jerry gerald|jim james|joe joseph|josh joshua|ken kenneth|
+    kate katherine|kathy katherine|larry lawrence|liz elizabeth|maggie margaret|matt matthew|mike michael|
+    nick nicholas|pat patrick patricia|peggy margaret|pete peter|phil philip|ray raymond|rich richard|rick richard|
+    rob robert|ron ronald|sam samuel|steve stephen steven|sue susan|ted edward theodore|tim timothy|tom thomas|
+    tony anthony|vic victor|walt walter|will william"""
+NICKNAMES = frozenset(
+    frozenset((short, full))
+    for entry in _SHORT_FORMS.split("|")
+    for short, *fulls in [entry.split()]
+    for full in fulls
+)
+
+_STEMMER = None
+
+
+@lru_cache(maxsize=1 << 17)
+def stem(word: str) -> str:
+    """The Snowball English stem of a lower-case word."""
+    global _STEMMER
+    if _STEMMER is None:
+        import snowballstemmer
+
+        _STEMMER = snowballstemmer.stemmer("english")
+    return _STEMMER.stemWord(word)
+
+
+def number_value(word: str) -> float | None:
+    """What a lower-case token counts, e.g. `1,000` and `thousand` alike; None for anything else."""
+    if word in _NUMBER_WORDS:
+        return _NUMBER_WORDS[word]
+    if any(c in "0123456789" for c in word) and _NUMERIC.fullmatch(word):
+        digits = re.sub(r"[^\d.+-]", "", word)
+        return float(digits)
+    return None
+
+
+def is_punctuation(word: str) -> bool:
+    return not any(c.isalnum() for c in word)
+
+
+def word_class(word: str) -> str:
+    """One of punct, number, function, name (capitalised), content: what decides how a word is usually aligned."""
+    lower = word.lower()
+    if is_punctuation(word):
+        return "punct"
+    if number_value(lower) is not None:
+        return "number"
+    if lower in FUNCTION_WORDS:
+        return "function"
+    return "name" if word[0].isupper() else "content"
+
+
+WORD_CLASSES = ("punct", "number", "function", "name", "content")

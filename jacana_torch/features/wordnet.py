@@ -1,0 +1,84 @@
+"""WordNet relations between the two words, by lemma and part of speech, or over all parts of speech without tags."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..annotate.normalise import matching_form
+from .base import Block, NodeBlocks
+from .grid import Grid, Words
+from .string import base_similarity, forms
+
+_FAMILIES = {"N": "n", "V": "v", "J": "a", "R": "r"}
+
+
+def wordnet_pos(tag: str) -> str | None:
+    """WordNet's part of speech of a Penn tag, None where it has none (determiners, punctuation...)."""
+    return _FAMILIES.get(tag[:1])
+
+
+@dataclass(frozen=True)
+class WordNet:
+    """`tags`: use the pos layer; without it every part of speech is tried. `depth`: how many hypernym steps count."""
+
+    tags: bool = True
+    depth: int = 3
+    name: str = "wordnet"
+
+    @property
+    def requires(self) -> tuple[str, ...]:
+        return ("pos", "lemma") if self.tags else ()
+
+    def __call__(self, grid: Grid) -> NodeBlocks:
+        words = self._words(grid)
+        columns = self._relations(words)
+        names = tuple(columns)
+        table = np.column_stack(list(columns.values())).astype(np.float64)
+        identical = (base_similarity(grid)[forms(grid).cell] >= 0.9)
+        table_cells = table[words.cell] * ~identical[:, None]
+        any_relation = table_cells[:, names.index("any")]
+        padded = np.append(any_relation, 0.0)
+        best_row = grid.row_max(any_relation)
+        near = np.column_stack(
+            [
+                padded[grid.shift(-1, -1)],
+                padded[grid.shift(1, 1)],
+                (1 - any_relation) * best_row[grid.source_token],
+                (1 - any_relation) * grid.column_max(any_relation)[grid.target_token],
+            ]
+        )
+        link = (
+            Block(names, table_cells),
+            Block(("left_related", "right_related", "row_related", "column_related"), near),
+        )
+        return NodeBlocks(link, (Block(("null_related",), best_row[:, None]),))
+
+    def _words(self, grid: Grid) -> Words:
+        if self.tags:
+            return grid.words(matching_form, "lemma", "pos")
+        return grid.words(matching_form)
+
+    def _relations(self, words: Words) -> dict[str, np.ndarray]:
+        """Named columns [U] over the distinct word pairs."""
+        from ..resources import wordnet
+
+        net = wordnet()
+        if self.tags:
+            keys = [(lemma.lower(), wordnet_pos(tag)) for _, lemma, tag in words.values]
+            known = np.array([pos is not None for _, pos in keys], dtype=bool)
+        else:
+            keys = [(w.lower(), None) for w in words.values]
+            known = np.array([w[:1].isalpha() for w, _ in keys], dtype=bool)
+        ask = np.flatnonzero(known[words.left] & known[words.right])
+        left, right = [keys[i] for i in words.left[ask]], [keys[i] for i in words.right[ask]]
+        columns: dict[str, np.ndarray] = {}
+        for name, values in net.related(left, right, depth=self.depth).items():
+            columns[name] = np.zeros(len(words.left), dtype=bool)
+            columns[name][ask] = values
+        related = np.logical_or.reduce([v for k, v in columns.items() if k not in ("antonym", "sister")])
+        lemma = np.array([hash(k[0]) for k in keys])
+        columns["any"] = related
+        columns["lemma"] = lemma[words.left] == lemma[words.right]
+        return columns
