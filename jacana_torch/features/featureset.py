@@ -1,0 +1,94 @@
+"""All families of a model, run over many pairs at once: pairs in, a FeatureBatch out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..errors import ConfigError
+from ..types import SentencePair
+from .base import Block, EdgeFamily, NodeFamily
+from .grid import Grid
+
+
+@dataclass(frozen=True)
+class FeatureBatch:
+    """Blocks over the flat cells of some pairs, with full column names (`string.identical`).
+
+    `n_source`, `n_target`  [P];  `link` over the link cells, `null` over the source tokens, `edge`, `start` and
+    `end` for each distinct target length.
+    """
+
+    n_source: np.ndarray
+    n_target: np.ndarray
+    link: tuple[Block, ...]
+    null: tuple[Block, ...]
+    edge: Mapping[int, tuple[Block, ...]]
+    start: Mapping[int, tuple[Block, ...]]
+    end: Mapping[int, tuple[Block, ...]]
+
+    def names(self) -> list[str]:
+        """Every column's name once, sorted: the model's parameters."""
+        blocks = [*self.link, *self.null]
+        for tables in (self.edge, self.start, self.end):
+            blocks += [block for per_length in tables.values() for block in per_length]
+        return sorted({name for block in blocks for name in block.names})
+
+
+class FeatureSet:
+    """Families by name. `drop` leaves families out; a name that is not there is an error, not a full model."""
+
+    def __init__(
+        self,
+        families: Mapping[str, NodeFamily | EdgeFamily | None],
+        drop: Iterable[str] = (),
+    ) -> None:
+        present = {name: family for name, family in families.items() if family is not None}
+        unknown = sorted(set(drop) - set(families))
+        if unknown:
+            raise ConfigError(
+                f"drop={unknown}: no such feature famil{'ies' if len(unknown) > 1 else 'y'}; there are {sorted(families)}"
+            )
+        kept = [family for name, family in present.items() if name not in set(drop)]
+        self.node: list[NodeFamily] = [f for f in kept if isinstance(f, NodeFamily)]
+        self.edge: list[EdgeFamily] = [f for f in kept if isinstance(f, EdgeFamily)]
+        strange = [f for f in kept if not isinstance(f, (NodeFamily, EdgeFamily))]
+        if strange:
+            raise ConfigError(f"{strange[0]!r} is neither a node nor an edge feature family")
+        if not self.node:
+            raise ConfigError("a model needs at least one node feature family, and all were dropped")
+
+    @property
+    def names(self) -> list[str]:
+        return [family.name for family in [*self.node, *self.edge]]
+
+    @property
+    def requires(self) -> tuple[str, ...]:
+        """The annotation layers that the families read."""
+        return tuple(sorted({layer for family in self.node for layer in family.requires}))
+
+    def __call__(self, pairs: Sequence[SentencePair]) -> FeatureBatch:
+        grid = Grid(pairs)
+        link: list[Block] = []
+        null: list[Block] = []
+        for family in self.node:
+            blocks = family(grid)
+            link += [_prefixed(family.name, block, grid.n_cells) for block in blocks.link]
+            null += [_prefixed(family.name, block, len(grid.source_pair)) for block in blocks.null]
+        lengths = np.unique(grid.n_target).tolist()
+        edge = {n: tuple(_prefixed(f.name, f.edge(n), (n + 1) ** 2) for f in self.edge) for n in lengths}
+        start = {n: tuple(_prefixed(f.name, f.start(n), n + 1) for f in self.edge) for n in lengths}
+        end = {n: tuple(_prefixed(f.name, f.end(n), n + 1) for f in self.edge) for n in lengths}
+        return FeatureBatch(grid.n_source, grid.n_target, tuple(link), tuple(null), edge, start, end)
+
+
+def _prefixed(family: str, block: Block, n_cells: int) -> Block:
+    """The block with full names; one that does not cover the cells is a fault of the family, said by name."""
+    rows = len(block.index) if block.index is not None else len(block.table)  # type: ignore[arg-type]
+    if rows != n_cells:
+        raise ConfigError(f"feature family {family!r} gave {rows} rows for {n_cells} cells ({block.names[:3]}...)")
+    if block.table is not None and block.table.shape[1] != len(block.names):
+        raise ConfigError(f"feature family {family!r} gave {block.table.shape[1]} columns and {len(block.names)} names")
+    return replace(block, names=tuple(f"{family}.{name}" for name in block.names))
