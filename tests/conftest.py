@@ -1,0 +1,25 @@
+"""What every test shares: one thread a process, steady property tests, and the corpora where they are."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+# Tests run side by side, and torch reads this when it is first imported.
+for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+    os.environ.setdefault(variable, "1")
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile("steady", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
+settings.load_profile("steady")
+
+
+@pytest.fixture(scope="session")
+def data_root() -> Path:
+    """The folder of the corpora, which are not part of this project."""
+    root = os.environ.get("JACANA_DATA")
+    if not root:
+        pytest.skip("JACANA_DATA is not set: the corpora are not part of this project")
+    return Path(root)
