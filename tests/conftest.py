@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import pytest
+from hypothesis import HealthCheck, settings
+
 # Tests run side by side, and torch reads this when it is first imported.
 for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
-
-import pytest
-from hypothesis import HealthCheck, settings
 
 settings.register_profile("steady", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
 settings.load_profile("steady")

@@ -1,0 +1,77 @@
+"""The commands that align nothing: evaluate, convert, models, resources. Paths in, text out, an exit code back."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+
+from . import corpora
+from .errors import ConfigError, CorpusError, JacanaError
+
+
+def evaluate(
+    gold: str,
+    predicted: str,
+    *,
+    links: str = "sure",
+    as_json: bool = False,
+    from_: str | None = None,
+    predicted_from: str | None = None,
+) -> int:
+    """Score a file of predictions against a file of gold links."""
+    from .evaluate import score
+
+    examples = list(corpora.read(gold, from_))
+    for number, example in enumerate(examples, start=1):
+        if example.gold is None:
+            raise CorpusError(f"pair {number} has no links, so nothing can be scored against it", gold)
+    found = corpora.align_to(examples, predicted, predicted_from)
+    result = score([example.gold for example in examples if example.gold is not None], found, links)
+    sys.stdout.write(f"{json.dumps(result.to_dict()) if as_json else result}\n")
+    return 0
+
+
+def convert(
+    source: str, target: str, *, from_: str | None = None, to: str | None = None, skip_bad: bool = False
+) -> int:
+    """Rewrite a corpus in another format."""
+    skip = corpora.SkipBad() if skip_bad else None
+    number = corpora.convert(source, target, from_, to, skip)
+    sys.stderr.write(f"jacana-torch: {number} pairs\n")
+    if skip is not None and skip.count:
+        from .cli import presentable
+
+        sys.stderr.write(f"jacana-torch: {presentable(str(skip))}\n")
+    return 0
+
+
+def models() -> int:
+    """List the shipped models, and what each still lacks on this machine."""
+    from . import persist
+    from . import resources as data
+
+    shipped = persist.shipped()
+    if not shipped:
+        raise JacanaError("no model came with this installation: name a directory with --model, or train one")
+    for model in shipped:
+        missing = [name for name in model.resources if not data.available(name)]
+        needs = ", ".join(model.resources) or "nothing"
+        lacking = f"  missing: jacana-torch resources install {' '.join(missing)}\n" if missing else ""
+        sys.stdout.write(f"{model.name}\n  {model.description}\n  needs: {needs}\n{lacking}")
+    return 0
+
+
+def resources(action: str | None, names: Sequence[str]) -> int:
+    """List linguistic data, or install some of it."""
+    from . import resources as data
+
+    if action is None:
+        sys.stdout.write(f"{data.format_status()}\n")
+        return 0
+    known = [row.name for row in data.status()]
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise ConfigError(f"there is no resource {', '.join(map(repr, unknown))}: choose among {', '.join(known)}")
+    data.install(list(names) or [name for name in known if not data.available(name)])
+    return 0
