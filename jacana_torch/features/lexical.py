@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..annotate.normalise import matching_form
 from .grid import Grid, Words
 
 
@@ -32,9 +33,14 @@ class Lexical:
         return self.table[:, self.names.index(name)] > 0
 
 
+def lower_form(token: str) -> str:
+    """What two tokens are compared by here: PTB escapes and typography undone, lower case."""
+    return matching_form(token).lower()
+
+
 def lexical(grid: Grid, lemma: bool = False, ppdb: bool = False, threshold: float = 0.85) -> Lexical:
     """Identical ignoring case, the same lemma, a paraphrase in PPDB, and any of these or close in spelling."""
-    words = grid.words(str.lower, "lemma") if lemma else grid.words(str.lower)
+    words = grid.words(lower_form, "lemma") if lemma else grid.words(lower_form)
     tokens = [value[0] for value in words.values] if lemma else words.values
     names, columns = ["identical"], [_equal(tokens, words)]
     if lemma:

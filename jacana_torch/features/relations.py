@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+import numpy as np
+
 _CANONICAL = {
     "p": "punct", "obj": "dobj", "nsubj:pass": "nsubjpass", "csubj:pass": "csubjpass", "aux:pass": "auxpass",
     "compound": "nn", "compound:prt": "prt", "nummod": "num", "number": "num", "relcl": "rcmod",
@@ -42,7 +44,8 @@ _ALIGNED = [
     {"poss", "nn", "prep_of", "prep_in", "prep_at", "prep_for"},
     {"amod", "rcmod"},
 ]
-# ... and one of the left is equivalent to one of the right where the first word is the parent, the second the child.
+# ... and one of the left is equivalent to one of the right where one word is the parent and the other the child
+# ("wrote books" and "books that he wrote", seen from either word).
 _CROSSED = [
     ({"conj"}, {"conj"}),
     ({"dobj", "nsubjpass", "rel"}, {"acl", "rcmod"}),
@@ -65,11 +68,16 @@ def relation_class(relation: str) -> str:
     return _CLASS.get(relation, relation)
 
 
-def same_orientation(left: str, right: str) -> bool:
-    """Equivalent where both words are parents in the relation, or both are children."""
-    return left == right or any(left in group and right in group for group in _ALIGNED)
+def equivalence(names: list[str]) -> tuple[np.ndarray, np.ndarray]:
+    """[R, R] twice: equivalent in the same direction (as is each to itself), and against the direction."""
+    member = _membership(names, _ALIGNED)
+    same = (member @ member.T > 0) | np.eye(len(names), dtype=bool)
+    left = _membership(names, [left for left, _ in _CROSSED])
+    right = _membership(names, [right for _, right in _CROSSED])
+    return same, left @ right.T + right @ left.T > 0
 
 
-def crossed_orientation(parent: str, child: str) -> bool:
-    """Equivalent where one word is the parent in its relation and the other the child in its own."""
-    return any(parent in left and child in right for left, right in _CROSSED)
+def _membership(names: list[str], groups: list[set[str]]) -> np.ndarray:
+    return np.array([[name in group for group in groups] for name in names], dtype=np.int64).reshape(
+        -1, len(groups)
+    )
