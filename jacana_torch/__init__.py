@@ -1,0 +1,26 @@
+"""jacana_torch: which words of two English sentences correspond.
+
+>>> import jacana_torch as jt
+>>> jt.load("core").align([("the cat sat", "a cat was sitting")])  # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .errors import JacanaError
+from .types import Alignment, Example, Sentence, SentencePair
+from .version import __version__
+
+if TYPE_CHECKING:
+    from .persist import load, shipped
+
+__all__ = ["Alignment", "Example", "JacanaError", "Sentence", "SentencePair", "__version__", "load", "shipped"]
+
+
+def __getattr__(name: str) -> Any:  # torch is loaded only by those who align
+    if name in ("load", "shipped"):
+        from . import persist
+
+        return getattr(persist, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

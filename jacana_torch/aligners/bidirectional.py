@@ -1,0 +1,65 @@
+"""Two one-to-many aligners, one a direction, and a symmetrizer that makes one many-to-many alignment of theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..symmetrize import symmetrizer
+from ..types import Alignment, Example, SentencePair
+from .base import Trainable, TrainingReport, Watcher
+
+
+@dataclass
+class Bidirectional:
+    """`forward` aligns source to target, `backward` target to source; `symmetrize` names how the two are joined."""
+
+    forward: Trainable
+    backward: Trainable
+    symmetrize: str = "intersection"
+
+    def __post_init__(self) -> None:
+        symmetrizer(self.symmetrize)  # an unknown name is an error now, not after an hour's training
+        self.forward.part, self.backward.part = "forward", "backward"  # type: ignore[attr-defined]
+
+    @property
+    def requires(self) -> tuple[str, ...]:
+        return tuple(sorted({*self.forward.requires, *self.backward.requires}))
+
+    def fit(
+        self, examples: Sequence[Example], dev: Sequence[Example] = (), watch: Watcher | None = None
+    ) -> TrainingReport:
+        forward = self.forward.fit(examples, dev, watch)
+        if forward.interrupted:
+            return forward
+        backward = self.backward.fit([e.flip() for e in examples], [e.flip() for e in dev], watch)
+        return TrainingReport(
+            {**forward.loss, **backward.loss},
+            {**forward.iterations, **backward.iterations},
+            forward.converged and backward.converged,
+            backward.interrupted,
+            forward.dropped_links + backward.dropped_links,
+            forward.total_links + backward.total_links,
+            forward.notes + backward.notes,
+        )
+
+    def directions(self, pairs: Sequence[SentencePair]) -> tuple[list[Alignment], list[Alignment]]:
+        """Both directions' alignments, both as source to target."""
+        backward = self.backward.align([pair.flip() for pair in pairs])
+        return self.forward.align(pairs), [alignment.flip() for alignment in backward]
+
+    def align(self, pairs: Sequence[SentencePair], symmetrize: str | None = None) -> list[Alignment]:
+        join = symmetrizer(symmetrize or self.symmetrize)
+        return [join(f, b) for f, b in zip(*self.directions(pairs), strict=True)]
+
+    def state(self) -> dict[str, np.ndarray | list[str]]:
+        parts = {"forward": self.forward.state(), "backward": self.backward.state()}
+        return {f"{part}.{key}": value for part, state in parts.items() for key, value in state.items()}
+
+    def restore(self, state: Mapping[str, np.ndarray | list[str]]) -> None:
+        for part, aligner in (("forward", self.forward), ("backward", self.backward)):
+            mine = {k.removeprefix(f"{part}."): v for k, v in state.items() if k.startswith(f"{part}.")}
+            if mine:
+                aligner.restore(mine)

@@ -1,0 +1,181 @@
+"""The conditional random field: each source token takes a target position or NULL, in one direction.
+
+Examples in, weights by feature name out; pairs in, alignments with posteriors out. `Bidirectional` runs two.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+
+from ..crf.inference import marginals, viterbi
+from ..crf.layout import Layout
+from ..crf.linear import RawBlock, compacted
+from ..crf.objective import Lattices, Objective, lattices
+from ..crf.states import gold_states
+from ..errors import ConfigError
+from ..features.base import Block, EdgeFamily, NodeFamily
+from ..features.featureset import FeatureBatch, FeatureSet
+from ..train.minimise import minimise
+from ..types import Alignment, Example, SentencePair
+from .base import Step, TrainingReport, Watcher
+
+log = logging.getLogger(__name__)
+
+
+@dataclass
+class Crf:
+    """A first-order chain over source tokens.
+
+    `families`    feature families by name; `drop` leaves some out.
+    `l2`          inverse variance of the Gaussian prior on the weights.
+    `cost_null`, `cost_link`  softmax-margin cost of a wrong state where gold is NULL, where gold is a link.
+    `policy`      which link trains where a source token has several (see crf/states.py).
+    `start`       the weight that every feature starts from; the optimum does not depend on it.
+    `batch_cells` how many lattice cells go through inference at once.
+    """
+
+    families: Mapping[str, NodeFamily | EdgeFamily | None]
+    drop: Sequence[str] = ()
+    l2: float = 0.1
+    cost_null: float = 1.0
+    cost_link: float = 1.0
+    policy: str = "contiguous"
+    max_iterations: int = 500
+    tolerance: float = 1e-7
+    start: float = 0.0
+    batch_cells: int = 500_000
+    device: str = "cpu"
+    part: str = "forward"
+    names: list[str] = field(default_factory=list, repr=False)
+    weights: np.ndarray = field(default_factory=lambda: np.zeros(0), repr=False)
+
+    def __post_init__(self) -> None:
+        self.features = FeatureSet(self.families, self.drop)
+        if self.l2 <= 0:
+            raise ConfigError(f"l2={self.l2}: the prior must be positive, or the optimum is not unique")
+
+    @property
+    def requires(self) -> tuple[str, ...]:
+        return self.features.requires
+
+    # Training
+
+    def fit(
+        self, examples: Sequence[Example], dev: Sequence[Example] = (), watch: Watcher | None = None
+    ) -> TrainingReport:
+        examples = [e for e in examples if e.gold is not None and len(e.pair.source) and len(e.pair.target)]
+        if not examples:
+            raise ConfigError("there is nothing to train on: no example has gold links and words on both sides")
+        batch = self.features([e.pair for e in examples])
+        names = sorted({*batch.names(), *self.names})
+        known = dict(zip(self.names, self.weights, strict=True))
+        first = np.array([known.get(name, 0.0 if known else self.start) for name in names])
+        gold = [gold_states(e.gold.links, e.gold.n_source, self.policy) for e in examples]
+        dropped = sum(g.dropped for g in gold)
+        costs = {"cost_null": self.cost_null, "cost_link": self.cost_link}
+        objective = Objective(self._lattices(batch, names, compact=True), [g.states for g in gold], self.l2, costs)
+
+        def step(iteration: int, x: np.ndarray, loss: float, gradient_norm: float) -> None:
+            self.names, self.weights = names, x
+            if watch is not None:
+                watch(Step(self.part, iteration, loss, gradient_norm, self))
+
+        result = minimise(
+            objective,
+            first,
+            max_iterations=self.max_iterations,
+            tolerance=self.tolerance,
+            scale=1.0 / np.sqrt(objective.curvature()),
+            callback=step,
+        )
+        self.names, self.weights = names, result.x
+        log.info("%s: loss %.6f after %d iterations (%s)", self.part, result.loss, result.iterations, result.message)
+        return TrainingReport(
+            {self.part: result.loss}, {self.part: result.iterations}, result.converged, result.interrupted,
+            dropped, sum(len(e.gold.links) for e in examples),
+        )  # fmt: skip
+
+    def _lattices(self, batch: FeatureBatch, names: Sequence[str], compact: bool = False) -> Lattices:
+        number = {name: i for i, name in enumerate(names)}
+        layout = Layout(batch.n_source, batch.n_target, self.batch_cells, self.device)
+
+        def known(blocks: Sequence[Block]) -> list[RawBlock]:
+            raw = [_known(block, number) for block in blocks]
+            return [part for block in raw for part in compacted(block)] if compact else raw
+
+        blocks: dict[str, Sequence[RawBlock]] = {"null": known(batch.null), "link": known(batch.link)}
+        for space in ("edge", "start", "end"):
+            per_length = getattr(batch, space)
+            blocks[space] = known(_stacked([per_length[n] for n in layout.distinct]))
+        return lattices(layout, blocks, len(names))
+
+    # Alignment
+
+    def align(self, pairs: Sequence[SentencePair]) -> list[Alignment]:
+        """Viterbi links, each with its posterior as confidence; the score is log p(states | pair) per source token."""
+        pairs = list(pairs)
+        out: list[Alignment] = [Alignment(len(p.source), len(p.target)) for p in pairs]
+        full = [k for k, p in enumerate(pairs) if len(p.source) and len(p.target)]
+        if not full:
+            return out
+        batch = self.features([pairs[k] for k in full])
+        space = self._lattices(batch, self.names)
+        with torch.no_grad():
+            flat = space.flat(torch.as_tensor(self.weights, dtype=torch.float64, device=self.device))
+            for bucket in space.layout.buckets:
+                potentials = bucket.potentials(*flat)
+                states, best = viterbi(potentials)
+                found = marginals(potentials)
+                posterior = found.node.gather(2, states.clamp(min=0).unsqueeze(2)).squeeze(2)
+                score = (best - found.log_partition) / bucket.lengths
+                for row, k in enumerate(bucket.pairs):
+                    size = len(pairs[full[k]].source), len(pairs[full[k]].target)
+                    out[full[k]] = _alignment(*size, states[row].tolist(), posterior[row].tolist(), float(score[row]))
+        return out
+
+    # Persistence
+
+    def state(self) -> dict[str, np.ndarray | list[str]]:
+        return {"names": list(self.names), "weights": self.weights}
+
+    def restore(self, state: Mapping[str, np.ndarray | list[str]]) -> None:
+        names, weights = list(state["names"]), np.asarray(state["weights"], dtype=np.float64)
+        if len(names) != len(weights):
+            raise ConfigError(f"{len(names)} feature names for {len(weights)} weights")
+        self.names, self.weights = names, weights
+
+
+def _known(block: Block, number: Mapping[str, int]) -> RawBlock:
+    """Column names turned into weight numbers; columns that the model never met have no say."""
+    columns = np.array([number.get(name, -1) for name in block.names], dtype=np.int64)
+    keep = columns >= 0
+    if keep.all():
+        return columns, block.table, block.index
+    if block.table is not None:
+        return columns[keep], block.table[:, keep], block.index
+    renumber = np.where(keep, np.cumsum(keep) - 1, -1)  # one-hot: rows are columns, so they go together
+    index = np.arange(len(keep)) if block.index is None else block.index
+    return columns[keep], None, np.where(index < 0, -1, renumber[index])
+
+
+def _stacked(per_length: Sequence[Sequence[Block]]) -> list[Block]:
+    """The blocks of each length one after the other, as one block a family."""
+    out = []
+    for blocks in zip(*per_length, strict=True):
+        tables, indices, row = [], [], 0
+        for block in blocks:
+            indices.append((np.arange(len(block.table)) if block.index is None else block.index) + row)
+            tables.append(block.table)
+            row += len(block.table)
+        out.append(Block(blocks[0].names, np.vstack(tables), np.concatenate(indices)))
+    return out
+
+
+def _alignment(n_source: int, n_target: int, states: list[int], posterior: list[float], score: float) -> Alignment:
+    confidence = {(m, s - 1): min(posterior[m], 1.0) for m, s in enumerate(states[:n_source]) if s > 0}
+    return Alignment(n_source, n_target, frozenset(confidence), confidence=confidence, score=score)

@@ -1,0 +1,80 @@
+"""A model is an annotator and an aligner: strings, tokens or annotated pairs in, alignments out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from .aligners.base import Aligner, Trainable
+from .annotate.tokenize import tokenize
+from .errors import ConfigError
+from .types import Alignment, Sentence, SentencePair
+
+Side = str | Sequence[str] | Sentence
+Annotator = Callable[[Sequence[SentencePair]], list[SentencePair]]
+
+
+def as_pair(pair: SentencePair | tuple[Side, Side]) -> SentencePair:
+    """Strings are tokenised, lists of tokens taken as they are."""
+    if isinstance(pair, SentencePair):
+        return pair
+    if isinstance(pair, str) or len(pair) != 2:
+        raise ConfigError(f"a pair is two sentences, each a string or a list of tokens, not {str(pair)[:80]!r}")
+    return SentencePair(_as_sentence(pair[0]), _as_sentence(pair[1]))
+
+
+def _as_sentence(side: Side) -> Sentence:
+    if isinstance(side, Sentence):
+        return side
+    if isinstance(side, str):
+        return Sentence(tokenize(side), text=side)
+    tokens = tuple(side)
+    if not all(isinstance(token, str) for token in tokens):
+        raise ConfigError(f"tokens are strings; got {str(side)[:80]!r}")
+    return Sentence(tokens)
+
+
+@dataclass
+class Model:
+    """`annotate` fills the layers that `aligner` reads; pairs that have them already are left alone."""
+
+    aligner: Aligner
+    annotate: Annotator | None = None
+
+    @property
+    def requires(self) -> tuple[str, ...]:
+        return self.aligner.requires
+
+    def prepare(self, pairs: Sequence[SentencePair | tuple[Side, Side]]) -> list[SentencePair]:
+        """Pairs as the aligner needs them."""
+        ready = [as_pair(pair) for pair in pairs]
+        if self.annotate is None:
+            return ready
+        lacking = [k for k, pair in enumerate(ready) if self._lacks(pair)]
+        if lacking:
+            for k, pair in zip(lacking, self.annotate([ready[k] for k in lacking]), strict=True):
+                ready[k] = pair
+        return ready
+
+    def _lacks(self, pair: SentencePair) -> bool:
+        return any(layer not in side.layers for layer in self.requires for side in (pair.source, pair.target))
+
+    def align(
+        self, pairs: Sequence[SentencePair | tuple[Side, Side]], symmetrize: str | None = None
+    ) -> list[Alignment]:
+        """One alignment a pair, in order. `symmetrize` overrides how the two directions are joined."""
+        ready = self.prepare(pairs)
+        if symmetrize is None:
+            return self.aligner.align(ready)
+        if not hasattr(self.aligner, "directions"):
+            raise ConfigError(f"{type(self.aligner).__name__} has one direction, so there is nothing to symmetrize")
+        return self.aligner.align(ready, symmetrize=symmetrize)  # type: ignore[call-arg]
+
+    def state(self) -> dict[str, np.ndarray | list[str]]:
+        return dict(self.aligner.state()) if isinstance(self.aligner, Trainable) else {}
+
+    def restore(self, state: Mapping[str, np.ndarray | list[str]]) -> None:
+        if isinstance(self.aligner, Trainable):
+            self.aligner.restore(state)
