@@ -1,0 +1,51 @@
+"""Where linguistic data comes from: look it up, install it, verify it, explain what is missing, and read it.
+
+In: names of resources (the table is catalogue.py). Out: paths, and values ready for vectorised use.
+Reading goes through arrays compiled once into the cache, and nothing is loaded before it is asked for.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .install import install
+from .lookup import Status, available, format_status, path, status
+
+if TYPE_CHECKING:
+    from .ppdb import Ppdb
+    from .tagger import TaggerWeights
+    from .vectors import Vectors
+    from .wordnet import WordNet
+
+__all__ = [
+    "Status", "available", "format_status", "install", "path", "ppdb", "status", "tagger_weights", "vectors",
+    "wordnet",
+]  # fmt: skip
+
+
+def wordnet() -> WordNet:
+    """WordNet as arrays, opened once per process."""
+    from .wordnet import load
+
+    return load(path("wordnet"))
+
+
+def tagger_weights() -> TaggerWeights:
+    """The averaged perceptron's weights, tag dictionary and classes, read once per process."""
+    from .tagger import load
+
+    return load(path("tagger"))
+
+
+def vectors(name_or_path: str) -> Vectors:
+    """Static word vectors: a resource's name, or a file in word2vec, GloVe or .npy format."""
+    from .vectors import load, locate
+
+    return load(locate(name_or_path))
+
+
+def ppdb() -> Ppdb:
+    """The lexical paraphrase pairs of PPDB."""
+    from .ppdb import load
+
+    return load(path("mwa-ppdb"))

