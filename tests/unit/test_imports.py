@@ -1,0 +1,151 @@
+"""The house plan, checked: imports point one way, heavy things stay at home, the library prints nothing."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[2] / "jacana_torch"
+
+# A room may import rooms of a lower floor; those that share a floor do not know each other.
+FLOORS = (
+    ("errors", "version"),
+    ("types", "resources"),
+    ("corpora", "symmetrize", "annotate", "evaluate", "view"),
+    ("features",),
+    ("crf",),
+    ("train",),
+    ("aligners",),
+    ("model", "tasks"),
+    ("persist",),
+    ("cli", "run"),
+)
+FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
+HEAVY_HOME = {"hydra": ("run", "persist"), "omegaconf": ("run", "persist")}
+
+
+def modules() -> list[Path]:
+    return sorted(path for path in PACKAGE.rglob("*.py") if "models" not in path.relative_to(PACKAGE).parts[:1])
+
+
+def room_of(path: Path) -> str | None:
+    """The room of a module; None for the package itself, which shows what all rooms offer."""
+    first = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+    if first in ("__init__", "__main__"):
+        return None
+    return "cli" if first.startswith("cli_") else first
+
+
+def imported(path: Path) -> Iterator[tuple[int, str]]:
+    """Every absolute module name that a file imports, anywhere in it; those for type checkers alone excepted."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    ignored = {
+        id(node)
+        for guard in ast.walk(tree)
+        if isinstance(guard, ast.If) and "TYPE_CHECKING" in ast.dump(guard.test)
+        for node in ast.walk(guard)
+    }
+    package = ["jacana_torch", *path.relative_to(PACKAGE).parts[:-1]]
+    for node in ast.walk(tree):
+        if id(node) in ignored:
+            continue
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            name = ".".join([*base, *([node.module] if node.module else [])])
+            # `from . import x` imports the module x as much as `from .x import y` does
+            yield from ((node.lineno, f"{name}.{alias.name}") for alias in node.names)
+
+
+def rooms_imported(path: Path) -> Iterator[tuple[int, str]]:
+    for line, name in imported(path):
+        parts = name.split(".")
+        if parts[0] == "jacana_torch" and len(parts) > 1:
+            target = "cli" if parts[1].startswith("cli_") else parts[1]
+            if target in FLOOR:
+                yield line, target
+
+
+def pointing_back(path: Path) -> list[str]:
+    room = room_of(path)
+    if room is None:
+        return []
+    if room not in FLOOR:
+        return [f"{path}: the room {room!r} is not in the house plan: give it a floor in FLOORS"]
+    return [
+        f"{path.relative_to(PACKAGE.parent)}:{line}: {room} imports {target}"
+        for line, target in rooms_imported(path)
+        if target != room and FLOOR[target] >= FLOOR[room] and (room, target) != ("cli", "run")
+    ]
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_imports_point_one_way(path):
+    assert pointing_back(path) == []
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_hydra_stays_in_its_two_rooms(path):
+    for line, name in imported(path):
+        homes = HEAVY_HOME.get(name.split(".")[0])
+        assert homes is None or room_of(path) in homes, f"{path}:{line} imports {name}"
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_the_library_prints_nothing(path):
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            assert node.func.id != "print", f"{path}:{node.lineno} prints"
+
+
+def test_the_walk_sees_every_kind_of_import(tmp_path, monkeypatch):
+    monkeypatch.setitem(globals(), "PACKAGE", tmp_path)
+    (tmp_path / "crf").mkdir()
+    bad = {
+        "types.py": "from . import corpora\n",
+        "crf/a.py": "def late():\n    from ..aligners import crf\n",
+        "crf/b.py": "import jacana_torch.persist as p\n",
+        "crf/c.py": "from jacana_torch.cli_align import align\n",
+        "crf/d.py": "from .. import run\n",
+        "attic.py": "",
+    }
+    good = {
+        "crf/e.py": "from ..features import base\nfrom . import a\nfrom ..types import Link\nimport run\n",
+        "crf/f.py": "if TYPE_CHECKING:\n    from ..aligners import crf\n",
+        "cli.py": "from . import run\n",
+        "cli_align.py": "from .cli import presentable\n",
+    }
+    for name, text in (bad | good).items():
+        (tmp_path / name).write_text(text)
+    assert {name: len(pointing_back(tmp_path / name)) for name in bad} == dict.fromkeys(bad, 1)
+    assert {name: pointing_back(tmp_path / name) for name in good} == dict.fromkeys(good, [])
+
+
+def loaded_by(code: str) -> set[str]:
+    """The top-level modules in a fresh interpreter after this code."""
+    code = f"import sys\ntry:\n    {code}\nexcept SystemExit:\n    pass\nsys.stderr.write(' '.join(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    return {name.split(".")[0] for name in done.stderr.split()}
+
+
+HEAVY = {"torch", "spacy", "hydra", "omegaconf", "nltk", "tensorboard", "scipy", "rich"}
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["align", "--help"], ["train", "--help"]])
+def test_help_loads_nothing_heavy(arguments):
+    loaded = loaded_by(f"from jacana_torch.cli import main; main({arguments!r})")
+    assert "jacana_torch" in loaded
+    assert not loaded & (HEAVY | {"numpy"})
+
+
+@pytest.mark.parametrize(
+    "module", ["types", "errors", "symmetrize", "evaluate", "corpora", "annotate", "resources"]
+)
+def test_the_lower_floors_load_without_torch_or_nltk(module):
+    assert not loaded_by(f"import jacana_torch.{module}") & {"torch", "nltk", "spacy", "hydra", "omegaconf"}

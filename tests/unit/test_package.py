@@ -1,0 +1,128 @@
+"""What people install: the sdist, the wheel made from it, and that wheel where the checkout is not."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from jacana_torch.version import __version__
+
+CHECKOUT = Path(__file__).parents[2]
+NOT_SOURCE = shutil.ignore_patterns(
+    ".git",
+    ".venv",
+    "venv",
+    "build",
+    "dist",
+    "*.egg-info",
+    "__pycache__",
+    ".*_cache",
+    ".hypothesis",
+    "outputs",
+    "runs",
+)
+
+
+def run(*command, cwd: Path, **more) -> subprocess.CompletedProcess:
+    done = subprocess.run(
+        [str(part) for part in command],
+        cwd=cwd,
+        env=clean_environment(),
+        capture_output=True,
+        text=True,
+        timeout=300,
+        **more,
+    )
+    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+    return done
+
+
+def clean_environment() -> dict[str, str]:
+    """Nothing that would let the checkout in, nor a user's settings."""
+    return {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "PYTEST", "PIP_"))}
+
+
+@pytest.fixture(scope="module")
+def sdist(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("sdist")
+    source = folder / "source"  # setuptools writes beside what it builds, so it gets a copy
+    shutil.copytree(CHECKOUT, source, ignore=NOT_SOURCE)
+    build = "import sys; from setuptools import build_meta; build_meta.build_sdist(sys.argv[1])"
+    run(sys.executable, "-c", build, folder / "dist", cwd=source)
+    (archive,) = (folder / "dist").glob("*.tar.gz")
+    return archive
+
+
+@pytest.fixture(scope="module")
+def wheel(sdist, tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    with tarfile.open(sdist) as archive:
+        archive.extractall(folder, filter="data")
+    (source,) = folder.iterdir()
+    pip = (sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--no-index")
+    run(*pip, "--wheel-dir", folder / "dist", source, cwd=folder)
+    (made,) = (folder / "dist").glob("*.whl")
+    return made
+
+
+@pytest.fixture(scope="module")
+def installed(wheel, tmp_path_factory) -> Path:
+    """The bin folder of an environment with the wheel and, for its dependencies, our own site-packages."""
+    folder = tmp_path_factory.mktemp("env")
+    run(sys.executable, "-m", "venv", "--without-pip", folder, cwd=folder)
+    run(
+        sys.executable, "-m", "pip", "--python", folder / "bin" / "python",
+        "install", "--no-deps", "--no-index", wheel, cwd=folder,
+    )  # fmt: skip
+    (packages,) = folder.glob("lib/python*/site-packages")
+    # A path in a .pth is searched, but .pth files inside it (an editable install of the checkout) are not read.
+    ours = {sysconfig.get_paths()["purelib"], sysconfig.get_paths()["platlib"]}
+    (packages / "dependencies.pth").write_text("".join(f"{path}\n" for path in sorted(ours)))
+    return folder / "bin"
+
+
+def files_under(folder: str, pattern: str) -> set[str]:
+    return {str(path.relative_to(CHECKOUT)) for path in (CHECKOUT / folder).rglob(pattern) if path.is_file()}
+
+
+def test_the_wheel_holds_every_module_config_and_model(wheel):
+    held = set(zipfile.ZipFile(wheel).namelist())
+    wanted = files_under("jacana_torch", "*.py") | {"jacana_torch/py.typed"}
+    wanted |= files_under("jacana_torch/models", "*")
+    wanted |= {f"jacana_torch/{path}" for path in files_under("conf", "*.yaml")}
+    assert len(wanted) > 20
+    assert wanted - held == set()
+
+
+def test_the_wheel_holds_nothing_else(wheel):
+    held = zipfile.ZipFile(wheel).namelist()
+    assert {name.split("/")[0] for name in held} == {"jacana_torch", f"jacana_torch-{__version__}.dist-info"}
+    assert not [name for name in held if name.endswith((".pyc", ".orig", "~")) or "/tests/" in name]
+    assert any(name.endswith("LICENSE") for name in held)
+
+
+def test_the_installed_command_is_the_installed_package(installed, tmp_path):
+    assert run(installed / "jacana-torch", "--version", cwd=tmp_path).stdout == f"jacana-torch {__version__}\n"
+    where = run(
+        installed / "python", "-c", "import jacana_torch; print(jacana_torch.__file__)", cwd=tmp_path
+    ).stdout
+    assert Path(where.strip()).is_relative_to(installed.parent)
+    describe = "from importlib.metadata import metadata; d = metadata('jacana-torch'); "
+    describe += "print(d['Version'], d['Requires-Python'])"
+    described = run(installed / "python", "-c", describe, cwd=tmp_path)
+    assert described.stdout == f"{__version__} >=3.10\n"
+
+
+def test_scoring_works_where_nothing_but_the_package_is(installed, tmp_path):
+    (tmp_path / "gold.pharaoh").write_text("a red bike ||| a red bicycle ||| 0-0 1-1 2-2\n")
+    (tmp_path / "guess.pharaoh").write_text("0-0 1-1\n")
+    done = run(installed / "jacana-torch", "evaluate", "gold.pharaoh", "guess.pharaoh", cwd=tmp_path)
+    assert done.stdout.startswith("P 100.00  R 66.67  F1 80.00  exact 0.00")
