@@ -1,0 +1,39 @@
+"""Ragged pairs cut into batches of alike size, so that padding stays small.
+
+In come the lengths of both sides of many pairs; out go index arrays that together name every pair once.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+# Source lengths within this ratio may share a batch; padded cells beyond this multiple of real ones may not.
+_BAND, _WASTE = 1.25, 1.4
+
+
+def buckets(n_source: np.ndarray, n_target: np.ndarray, max_cells: int = 2_000_000) -> list[np.ndarray]:
+    """Index arrays, each for one batch of at most `max_cells` padded cells (a larger pair comes alone).
+
+    A cell is one state at one position: n_source * (n_target + 1) of a pair. The result depends on the lengths
+    alone, and pairs of equal size keep their order.
+    """
+    rows = np.asarray(n_source, dtype=np.int64).reshape(-1)
+    states = np.asarray(n_target, dtype=np.int64).reshape(-1) + 1
+    if rows.shape != states.shape:
+        raise ValueError(f"{len(rows)} source lengths and {len(states)} target lengths")
+    band = np.floor(np.log(np.maximum(rows, 1)) / np.log(_BAND))
+    order = np.lexsort((rows, states, band))  # stable: equal sizes keep their order
+    enough = max_cells // 8  # a batch this big is worth starting another one for
+    out: list[np.ndarray] = []
+    begin = high = wide = real = 0
+    for place, (m, s) in enumerate(zip(rows[order].tolist(), states[order].tolist(), strict=True)):
+        count = place - begin
+        padded = (count + 1) * max(high, m) * max(wide, s)
+        wasteful = padded > _WASTE * (real + m * s) and count * high * wide >= enough
+        if count and (padded > max_cells or wasteful):
+            out.append(order[begin:place])
+            begin, high, wide, real = place, 0, 0, 0
+        high, wide, real = max(high, m), max(wide, s), real + m * s
+    if begin < len(order):
+        out.append(order[begin:])
+    return out
