@@ -6,11 +6,14 @@ environment variable JACANA_TRUST, are ever built from a config.
 
 from __future__ import annotations
 
+import functools
 import importlib
+import inspect
 import json
 import os
 import shutil
 import tempfile
+import types
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,14 +39,18 @@ def trusted(target: str) -> bool:
 def build(config: Any) -> Any:
     """Instantiate a plain config: every mapping with a `_target_` becomes that object, from the inside out."""
     if isinstance(config, Mapping):
-        arguments = {key: build(value) for key, value in config.items() if key != "_target_"}
-        return _call(config["_target_"], arguments) if "_target_" in config else arguments
+        arguments = {key: build(value) for key, value in config.items() if key not in ("_target_", "_partial_")}
+        if "_target_" not in config:
+            return arguments
+        made = _find(config["_target_"], types.FunctionType if config.get("_partial_") else type)
+        return functools.partial(made, **arguments) if config.get("_partial_") else _call(made, arguments)
     if isinstance(config, (list, tuple)):
         return [build(value) for value in config]
     return config
 
 
-def _call(target: str, arguments: dict[str, Any]) -> Any:
+def _find(target: Any, kind: type) -> Any:
+    """The class (or, for `_partial_`, the function) of that dotted name, defined in the module that the name says."""
     if not isinstance(target, str) or not trusted(target):
         raise ConfigError(
             f"the config names {target!r}, which is not of this package; if you trust it, set "
@@ -51,16 +58,20 @@ def _call(target: str, arguments: dict[str, Any]) -> Any:
         )
     module_name, _, name = target.rpartition(".")
     try:
-        module = importlib.import_module(module_name)
-        made = getattr(module, name)
+        found = getattr(importlib.import_module(module_name), name)
     except (ImportError, AttributeError) as error:
         raise ConfigError(f"the config names {target!r}, which cannot be imported: {error}") from None
-    if not isinstance(made, type) or made.__module__ != module_name:
-        raise ConfigError(f"the config names {target!r}, which is not a class of {module_name}")
+    if not isinstance(found, kind) or found.__module__ != module_name:
+        raise ConfigError(f"the config names {target!r}, which is not a {kind.__name__} of {module_name}")
+    return found
+
+
+def _call(made: Any, arguments: dict[str, Any]) -> Any:
     try:
-        return made(**arguments)
+        inspect.signature(made).bind(**arguments)
     except TypeError as error:
-        raise ConfigError(f"{target}: {error}") from None
+        raise ConfigError(f"{made.__module__}.{made.__name__}: {error}") from None
+    return made(**arguments)
 
 
 def save(model: Model, directory: str | Path, config: Mapping[str, Any], signature: Mapping[str, Any]) -> Path:

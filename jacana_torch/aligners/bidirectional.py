@@ -7,21 +7,22 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..symmetrize import symmetrizer
+from ..symmetrize import Symmetrizer, symmetrizer
 from ..types import Alignment, Example, SentencePair
 from .base import Trainable, TrainingReport, Watcher
 
 
 @dataclass
 class Bidirectional:
-    """`forward` aligns source to target, `backward` target to source; `symmetrize` names how the two are joined."""
+    """`forward` aligns source to target, `backward` target to source; `symmetrize` (a function, or its name) joins
+    the two."""
 
     forward: Trainable
     backward: Trainable
-    symmetrize: str = "intersection"
+    symmetrize: Symmetrizer | str = "intersection"
 
     def __post_init__(self) -> None:
-        symmetrizer(self.symmetrize)  # an unknown name is an error now, not after an hour's training
+        _function(self.symmetrize)  # an unknown name is an error now, not after an hour's training
         self.forward.part, self.backward.part = "forward", "backward"  # type: ignore[attr-defined]
 
     @property
@@ -50,8 +51,8 @@ class Bidirectional:
         backward = self.backward.align([pair.flip() for pair in pairs])
         return self.forward.align(pairs), [alignment.flip() for alignment in backward]
 
-    def align(self, pairs: Sequence[SentencePair], symmetrize: str | None = None) -> list[Alignment]:
-        join = symmetrizer(symmetrize or self.symmetrize)
+    def align(self, pairs: Sequence[SentencePair], symmetrize: Symmetrizer | str | None = None) -> list[Alignment]:
+        join = _function(symmetrize or self.symmetrize)
         return [join(f, b) for f, b in zip(*self.directions(pairs), strict=True)]
 
     def state(self) -> dict[str, np.ndarray | list[str]]:
@@ -63,3 +64,7 @@ class Bidirectional:
             mine = {k.removeprefix(f"{part}."): v for k, v in state.items() if k.startswith(f"{part}.")}
             if mine:
                 aligner.restore(mine)
+
+
+def _function(symmetrize: Symmetrizer | str) -> Symmetrizer:
+    return symmetrizer(symmetrize) if isinstance(symmetrize, str) else symmetrize

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from .buckets import buckets
-from .potentials import Potentials, build
+from .potentials import Potentials
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Bucket:
 
     def potentials(self, nodes: Tensor, edges: Tensor, starts: Tensor, ends: Tensor) -> Potentials:
         """From the flat vectors, each with a padding entry at its end."""
-        return build(
+        return Potentials.build(
             node=nodes[self.node],
             edge=edges[self.edge],
             start=starts[self.start],
