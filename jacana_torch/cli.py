@@ -60,7 +60,7 @@ examples:
 examples:
   jacana-torch resources                             what is here, what is missing, what needs it
   jacana-torch resources install wordnet tagger
-  jacana-torch resources install                     everything that is missing""",
+  jacana-torch resources install                     all but the very large ones""",
 }
 
 
@@ -159,7 +159,7 @@ def build_parser() -> argparse.ArgumentParser:
 
     resources = command("resources", _resources, "List linguistic data, or install it.")
     resources.add_argument("action", nargs="?", choices=("install",), help="get what is missing")
-    resources.add_argument("names", nargs="*", metavar="NAME", help="which ones (all that are missing)")
+    resources.add_argument("names", nargs="*", metavar="NAME", help="which ones (all but the very large)")
     return parser
 
 

@@ -48,7 +48,7 @@ def align(
     aligner = _load(model, device)
 
     def predict(pairs: list[SentencePair]) -> list[Alignment]:
-        return aligner.align(pairs, symmetrize=symmetrize, confidence=confidence)
+        return aligner.align(pairs, symmetrize=symmetrize)
 
     with _Counter() as counter:
         aligned = _aligned(examples, predict, batch_size, counter, keep_confidence=confidence)

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from . import corpora
-from .errors import ConfigError, CorpusError, JacanaError
+from .errors import CorpusError, JacanaError
 
 
 def evaluate(
@@ -56,9 +56,11 @@ def models() -> int:
         raise JacanaError("no model came with this installation: name a directory with --model, or train one")
     for model in shipped:
         missing = [name for name in model.resources if not data.available(name)]
-        needs = ", ".join(model.resources) or "nothing"
-        lacking = f"  missing: jacana-torch resources install {' '.join(missing)}\n" if missing else ""
-        sys.stdout.write(f"{model.name}\n  {model.description}\n  needs: {needs}\n{lacking}")
+        lines = [model.name, f"  {model.description}", f"  needs: {', '.join(model.resources) or 'nothing'}"]
+        if missing:
+            lines.append(f"  missing: {', '.join(missing)}; jacana-torch resources install {' '.join(missing)}")
+        lines.append(f"  at: {model.path} ({model.size / 1e6:.1f} MB)")
+        sys.stdout.write("\n".join([*lines, ""]))
     return 0
 
 
@@ -69,9 +71,8 @@ def resources(action: str | None, names: Sequence[str]) -> int:
     if action is None:
         sys.stdout.write(f"{data.format_status()}\n")
         return 0
-    known = [row.name for row in data.status()]
-    unknown = [name for name in names if name not in known]
-    if unknown:
-        raise ConfigError(f"there is no resource {', '.join(map(repr, unknown))}: choose among {', '.join(known)}")
-    data.install(list(names) or [name for name in known if not data.available(name)])
+    data.install(names)
+    for row in data.status():
+        if row.found and (row.name in names or not names):
+            sys.stderr.write(f"jacana-torch: {row.name} is at {row.path}\n")
     return 0

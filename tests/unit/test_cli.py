@@ -1,0 +1,362 @@
+"""The command line as people meet it: pipes, bad lines, bad bytes, interrupts; with a small trained model."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+from jacana_torch.cli import main, presentable
+from jacana_torch.cli_align import _aligned, _batches, _Counter
+from jacana_torch.errors import CorpusError
+from jacana_torch.types import Alignment, Example, Sentence, SentencePair
+
+WORDS = "red old small bridge dog house river book tall green teacher walks sings reads under near".split()
+
+
+@pytest.fixture(scope="session")
+def model(tmp_path_factory) -> str:
+    """A model that links equal words, trained by the real thing."""
+    from jacana_torch import persist
+
+    def direction() -> dict:
+        families = {"string": {"_target_": "jacana_torch.features.string.String"}}
+        families["position"] = {"_target_": "jacana_torch.features.position.Position"}
+        return {"_target_": "jacana_torch.aligners.crf.Crf", "families": families, "max_iterations": 60}
+
+    aligner = {"_target_": "jacana_torch.aligners.bidirectional.Bidirectional"}
+    aligner |= {"forward": direction(), "backward": direction()}
+    config = {"model": {"_target_": "jacana_torch.model.Model", "aligner": aligner}}
+    made = persist.build(config["model"])
+    examples = []
+    for start in range(12):
+        source = [WORDS[(start + step * (start % 3 + 1)) % len(WORDS)] for step in range(5)]
+        target = source[::-1][: 3 + start % 3]
+        links = {(source.index(word), j) for j, word in enumerate(target)}
+        pair = SentencePair(Sentence(tuple(source)), Sentence(tuple(target)))
+        examples.append(Example(pair, Alignment(len(source), len(target), frozenset(links))))
+    made.aligner.fit(examples)
+    return str(persist.save(made, tmp_path_factory.mktemp("model") / "tiny", config, {}))
+
+
+@pytest.fixture
+def cli(monkeypatch, capsys):
+    """Run in this process: (exit code, stdout, stderr)."""
+
+    def run(*arguments: str, stdin: bytes | str = b"") -> tuple[int, str, str]:
+        stdin = stdin.encode() if isinstance(stdin, str) else stdin
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin), encoding="utf-8"))
+        try:
+            code = main(list(arguments))
+        except SystemExit as stop:  # argparse leaves this way
+            code = stop.code
+        return code, *capsys.readouterr()
+
+    return run
+
+
+def started(*arguments: str, **more) -> subprocess.Popen:
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    return subprocess.Popen([sys.executable, "-m", "jacana_torch", *arguments], **(pipes | more))
+
+
+def whole(done: tuple[int, str, str]) -> str:
+    code, out, err = done
+    assert code == 0, err
+    return out
+
+
+# align
+
+
+def test_equal_words_are_linked(cli, model):
+    out = whole(cli("align", "--model", model, stdin="old red dog\tdog old\nbig house ||| house\n"))
+    assert out == "0-1 2-0\n1-0\n"
+
+
+def test_a_line_out_for_each_line_in(cli, model):
+    lines = ["red dog\tred dog", "", "\t", "red\t", "\tdog", "dog ||| ", "tall house\ttall house"]
+    out = whole(cli("align", "--model", model, "--batch-size", "2", stdin="\n".join(lines)))
+    assert out.split("\n") == ["0-0 1-1", "", "", "", "", "", "0-0 1-1", ""]
+
+
+def test_windows_line_ends_and_unicode_lines(cli, model):
+    text = "red dog\tdog\r\nriver\u2028house \u00e9\u0301\U0001f469\u200d\U0001f467\tb\x85c\r\nred\tred\r\n"
+    out = whole(cli("align", "--model", model, stdin=text))
+    assert out.count("\n") == 3 and out.startswith("1-0\n") and out.endswith("\n0-0\n") and "\r" not in out
+
+
+def test_raw_text_is_tokenised_unless_it_already_is(cli, model):
+    raw = "Dogs, not cats.\tcats.\n"
+    fields = json.loads(whole(cli("align", "--model", model, "--to", "jsonl", stdin=raw)))
+    assert fields["source"].split() == ["Dogs", ",", "not", "cats", "."]
+    assert fields["target"].split() == ["cats", "."]
+    assert whole(cli("align", "--model", model, stdin=raw)) == "3-0 4-1\n"
+    assert whole(cli("align", "--model", model, "--pretokenized", stdin=raw)) == "2-0\n"
+
+
+def test_the_same_whatever_the_batch(cli, model):
+    lines = "".join(f"{WORDS[k % 16]} {WORDS[k * 3 % 16]} x\t{WORDS[k * 3 % 16]}\n" for k in range(20))
+    outputs = {
+        whole(cli("align", "--model", model, "--batch-size", size, stdin=lines)) for size in "1 3 7 500".split()
+    }
+    assert len(outputs) == 1
+
+
+def test_formats_agree(cli, model, tmp_path):
+    source = "red dog house\tred dog\nbook\tbook\n"
+    bare = whole(cli("align", "--model", model, "--to", "talp", stdin=source))
+    held = [
+        json.loads(line)
+        for line in whole(cli("align", "--model", model, "--to", "jsonl", stdin=source)).splitlines()
+    ]
+    assert [fields["sure"] for fields in held] == bare.splitlines()
+    array = json.loads(whole(cli("align", "--model", model, "--to", "jacana", stdin=source)))
+    assert [item["sureAlign"] for item in array] == bare.splitlines()
+    numbered = whole(cli("align", "--model", model, "--to", "naacl", stdin=source)).splitlines()
+    links = [f"{n} {int(i) + 1} {int(j) + 1}" for n, line in enumerate(bare.splitlines(), 1)
+             for i, j in [link.split("-") for link in line.split()]]  # fmt: skip
+    assert [" ".join(line.split()[:3]) for line in numbered] == links
+
+
+def test_confidences_only_where_asked_for(cli, model):
+    line = "red dog\tred dog\n"
+    assert "confidence" not in json.loads(whole(cli("align", "--model", model, "--to", "jsonl", stdin=line)))
+    with_them = json.loads(whole(cli("align", "--model", model, "--to", "jsonl", "--confidence", stdin=line)))
+    assert with_them["confidence"] and "0.9" in json.dumps(with_them["confidence"])
+    code, out, err = cli("align", "--model", model, "--confidence", stdin=line)
+    assert (code, out) == (2, "") and "--to jsonl" in err
+
+
+def test_symmetrize_changes_the_way_directions_join(cli, model):
+    line = "dog dog red\tdog red\n"  # two dogs for one: the directions disagree
+    forward, union, intersection = (
+        set(whole(cli("align", "--model", model, "--symmetrize", s, stdin=line)).split())
+        for s in ("forward", "union", "intersection")
+    )
+    assert intersection < union and forward <= union
+    code, _, err = cli("align", "--model", model, "--symmetrize", "gorw", stdin=line)
+    assert code == 2 and "grow-diag-final-and" in err
+
+
+def test_a_bad_line_ends_it_after_what_came_before(cli, model, tmp_path):
+    file = tmp_path / "pairs.txt"
+    file.write_text("red\tred\ndog\tdog\nno tab here\nbook\tbook\n")
+    code, out, err = cli("align", str(file), "--from", "text", "--model", model)
+    assert (code, out) == (2, "0-0\n0-0\n")
+    assert f"{file}:3:" in err and "Traceback" not in err
+    code, out, err = cli("align", "--model", model, stdin="red\tred\nno tab here\n")
+    assert (code, out) == (2, "0-0\n") and ":2:" in err
+
+
+def test_skip_bad_keeps_the_lines_in_step_and_says_how_many(cli, model):
+    text = b"red\tred\nno tab\n\xff\xfe\tdog\ndog\tdog\n"
+    code, out, err = cli("align", "--model", model, "--skip-bad", stdin=text)
+    assert (code, out) == (0, "0-0\n\n\n0-0\n")
+    assert "2 bad lines" in err and ":2:" in err and ":3:" in err
+
+
+def test_an_output_file_is_whole_or_not_there(cli, model, tmp_path):
+    target = tmp_path / "out.talp"
+    assert whole(cli("align", "--model", model, "--output", str(target), stdin="red\tred\n")) == ""
+    assert target.read_text() == "0-0\n"
+    code, _, _ = cli("align", "--model", model, "--output", str(target), stdin="dog\tdog\nno tab\n")
+    assert code == 2 and target.read_text() == "0-0\n" and os.listdir(tmp_path) == ["out.talp"]
+
+
+def test_random_bytes_are_an_error_and_no_mess(cli, model):
+    code, out, err = cli("align", "--model", model, stdin=bytes(range(256)) * 400)
+    assert (code, out) == (2, "") and ":1:" in err
+    assert len(err) < 500 and all(character.isprintable() or character == "\n" for character in err)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["align", "--model", "no-such-model"], "no-such-model"),
+        (["align", "--to", "msr"], "jsonl"),
+        (["align", "/no/such/file"], "/no/such/file"),
+        (["align", "--model", "MODEL", "--device", "abacus"], "abacus"),
+        (["align", "--batch-size", "0"], "'0'"),
+        (["evaluate", "/no/such/gold", "/no/such/guess"], "/no/such/gold"),
+        (["convert", "/no/such/in", "out.jsonl"], "/no/such/in"),
+        (["resources", "install", "wordnot"], "wordnet"),
+        (["dance"], "dance"),
+        ([], "align"),
+    ],
+)
+def test_mistakes_are_told_with_exit_code_2(cli, model, arguments, says, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code, out, err = cli(*[model if word == "MODEL" else word for word in arguments], stdin="red\tred\n")
+    assert (code, out) == (2, "") and says in err and "Traceback" not in err
+    assert os.listdir(tmp_path) == []
+
+
+def test_messages_are_fit_for_a_terminal():
+    assert presentable("a\x1b[31mb\r\udcff\x85é\n") == "a\\x1b[31mb\\r\\udcff\\x85é\n"
+    assert len(presentable("x" * 10**6)) < 3000
+
+
+def test_an_endless_input_is_aligned_as_it_comes():
+    word = Sentence(("a",))
+    taken = 0
+
+    def endless():
+        nonlocal taken
+        while True:
+            taken += 1
+            yield SentencePair(word, word)
+
+    def predict(pairs):
+        return [Alignment(1, 1, frozenset({(0, 0)})) for _ in pairs]
+
+    with _Counter() as counter:
+        first = list(islice(_aligned(endless(), predict, 10, counter, keep_confidence=False), 25))
+    assert len(first) == 25 and taken == 30
+
+
+def test_a_failing_input_gives_all_that_came_before():
+    def failing():
+        yield from range(7)
+        raise CorpusError("broken", "x", 8)
+
+    got = []
+    with pytest.raises(CorpusError, match="x:8: broken"):
+        for batch in _batches(failing(), 3):
+            got.append(batch)
+    assert got == [[0, 1, 2], [3, 4, 5], [6]]
+
+
+# evaluate and convert
+
+
+def test_a_pipe_from_align_to_evaluate(cli, model, tmp_path):
+    gold = tmp_path / "gold.jsonl"
+    items = [("red dog", "red dog", "0-0 1-1"), ("old book", "book", "1-0"), ("river", "house", "")]
+    keys = ("source", "target", "sure")
+    gold.write_text(
+        "".join(
+            json.dumps(dict(zip(keys, item, strict=True)) | {"id": str(n)}) + "\n" for n, item in enumerate(items)
+        )
+    )
+    links = whole(cli("align", str(gold), "--model", model))
+    assert links == "0-0 1-1\n1-0\n\n"
+    out = whole(cli("evaluate", str(gold), "-", "--json", stdin=links))
+    scored = json.loads(out)
+    assert (scored["micro_f1"], scored["exact"], scored["pairs"]) == (1.0, 1.0, 3)
+    assert scored["precision"] == pytest.approx(2 / 3)
+    shown = whole(cli("evaluate", str(gold), "-", "--links", "all", stdin=links))
+    assert "links:all|n:3" in shown
+
+
+def test_evaluate_names_what_does_not_match(cli, tmp_path):
+    gold = tmp_path / "gold.pharaoh"
+    gold.write_text("a b ||| a ||| 0-0\nc ||| d ||| \n")
+    guess = tmp_path / "guess.pharaoh"
+    guess.write_text("0-0\n")
+    code, out, err = cli("evaluate", str(gold), str(guess))
+    assert (code, out) == (2, "") and "guess.pharaoh" in err
+    guess.write_text("0-0\n0-7\n")
+    code, out, err = cli("evaluate", str(gold), str(guess))
+    assert (code, out) == (2, "") and "guess.pharaoh:2" in err
+    (tmp_path / "unaligned.txt").write_text("a\tb\n")
+    code, out, err = cli("evaluate", str(tmp_path / "unaligned.txt"), str(guess), "--from", "text")
+    assert (code, out) == (2, "") and "pair 1 has no links" in err
+
+
+def test_convert_there_and_back(cli, tmp_path):
+    first = tmp_path / "a.jsonl"
+    first.write_text('{"id": "1", "source": "a b", "target": "c d", "sure": "0-0", "possible": "1-1"}\n')
+    whole(cli("convert", str(first), str(tmp_path / "b.json"), "--to", "jacana"))
+    whole(cli("convert", str(tmp_path / "b.json"), str(tmp_path / "c.jsonl")))
+    fields = json.loads((tmp_path / "c.jsonl").read_text())
+    assert (fields["source"], fields["sure"], fields["possible"]) == ("a b", "0-0", "1-1")
+    out = whole(cli("convert", "-", "-", "--from", "jsonl", "--to", "talp", stdin=first.read_bytes()))
+    assert "0-0 1p1" in out
+
+
+def test_convert_skips_bad_items_only_when_told(cli, tmp_path):
+    source = tmp_path / "a.talp"
+    source.write_text("a\tb\t0-0\na\tb\t0-9\na\tb\t0p0\n")
+    target = tmp_path / "b.jsonl"
+    code, _, err = cli("convert", str(source), str(target))
+    assert code == 2 and "a.talp:2" in err and not target.exists()
+    code, _, err = cli("convert", str(source), str(target), "--skip-bad")
+    assert code == 0 and len(target.read_text().splitlines()) == 2 and "a.talp:2" in err
+
+
+# the rest
+
+
+def test_resources_are_listed(cli):
+    out = whole(cli("resources"))
+    assert "wordnet" in out and "licence" in out
+
+
+@pytest.mark.parametrize("command", ["align", "evaluate", "convert", "train", "models", "resources"])
+def test_every_command_explains_itself_with_examples(cli, command):
+    out = whole(cli(command, "--help"))
+    assert f"jacana-torch {command}" in out and "examples:" in out
+
+
+def test_train_hands_everything_to_hydra_as_it_is(monkeypatch):
+    import types
+
+    import jacana_torch
+
+    seen = []
+    run = types.ModuleType("jacana_torch.run")
+    run.main = seen.append
+    monkeypatch.setitem(sys.modules, "jacana_torch.run", run)
+    monkeypatch.setattr(jacana_torch, "run", run, raising=False)
+    assert main(["train", "--multirun", "+a=1", "--cfg", "job", "~b"]) == 0
+    assert seen == [["--multirun", "+a=1", "--cfg", "job", "~b"]]
+
+
+def test_utf8_comes_out_whatever_the_locale(tmp_path):
+    (tmp_path / "a.talp").write_text("caf\u00e9 \U0001f600\tb\t0-0\n", encoding="utf-8")
+    environment = {**os.environ, "LC_ALL": "C", "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
+    process = started("convert", str(tmp_path / "a.talp"), "-", "--to", "jsonl", env=environment)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    assert json.loads(out.decode("utf-8"))["source"] == "caf\u00e9 \U0001f600"
+
+
+def test_a_reader_that_goes_away_is_no_error(tmp_path):
+    big = tmp_path / "big.talp"
+    big.write_text("a b c d e f\ta b c d e f\t0-0 1-1 2-2 3-3\n" * 20000)
+    process = started("convert", str(big), "-", "--to", "jsonl")
+    process.stdout.readline()
+    process.stdout.close()
+    assert process.stderr.read() == b"" and process.wait(timeout=60) == 141
+    process.stdin.close()
+    process.stderr.close()
+
+
+def test_an_answer_comes_before_the_next_question_and_ctrl_c_is_130(model):
+    process = started("align", "--model", model, "--batch-size", "1")
+    try:
+        for question, answer in ((b"red dog\tdog\n", b"1-0\n"), (b"book\tbook\n", b"0-0\n")):
+            process.stdin.write(question)
+            process.stdin.flush()
+            assert process.stdout.readline() == answer
+        time.sleep(0.2)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert (process.returncode, out) == (130, b"") and err == b"jacana-torch: interrupted\n"
+
+
+def test_the_examples_of_the_repository_are_aligned(cli, model):
+    file = Path(__file__).parents[2] / "examples" / "pairs.txt"
+    out = whole(cli("align", str(file), "--from", "text", "--model", model))
+    assert len(out.splitlines()) == len(file.read_text(encoding="utf-8").splitlines()) == 12
