@@ -12,10 +12,10 @@ from .install import install
 from .lookup import Status, available, format_status, path, status
 
 if TYPE_CHECKING:
-    from .ppdb import Ppdb
+    from .ppdb_pairs import Ppdb
+    from .static_vectors import Vectors
     from .tagger import TaggerWeights
-    from .vectors import Vectors
-    from .wordnet import WordNet
+    from .wordnet_graph import WordNet
 
 __all__ = [
     "Status", "available", "format_status", "install", "path", "ppdb", "status", "tagger_weights", "vectors",
@@ -25,7 +25,7 @@ __all__ = [
 
 def wordnet() -> WordNet:
     """WordNet as arrays, opened once per process."""
-    from .wordnet import load
+    from .wordnet_graph import load
 
     return load(path("wordnet"))
 
@@ -39,13 +39,13 @@ def tagger_weights() -> TaggerWeights:
 
 def vectors(name_or_path: str) -> Vectors:
     """Static word vectors: a resource's name, or a file in word2vec, GloVe or .npy format."""
-    from .vectors import load, locate
+    from .static_vectors import load, locate
 
     return load(locate(name_or_path))
 
 
 def ppdb() -> Ppdb:
     """The lexical paraphrase pairs of PPDB."""
-    from .ppdb import load
+    from .ppdb_pairs import load
 
     return load(path("mwa-ppdb"))

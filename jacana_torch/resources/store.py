@@ -151,7 +151,7 @@ def _map(file: Path, dtype: str, shape: tuple[int, ...]) -> np.ndarray:
 
 
 def _fingerprint(sources: Iterable[Path]) -> str:
-    """Changes with the sources' names, sizes, times or ends; the whole of a large file is not read at each start."""
+    """Changes with the sources' names, sizes, times or ends; a large file is not read whole at each start."""
     digest = hashlib.blake2b(digest_size=10)
     for source in sources:
         try:

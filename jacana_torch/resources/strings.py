@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b
+from itertools import pairwise
 
 import numpy as np
 
@@ -68,5 +69,5 @@ class StringTable:
         blob, starts = self._bytes.tobytes(), self._starts.tolist()
         if blob.isascii():
             text = blob.decode("ascii")
-            return [text[start:end] for start, end in zip(starts, starts[1:])]
-        return [blob[a:b].decode("utf-8", "surrogatepass") for a, b in zip(starts, starts[1:])]
+            return [text[start:end] for start, end in pairwise(starts)]
+        return [blob[a:b].decode("utf-8", "surrogatepass") for a, b in pairwise(starts)]

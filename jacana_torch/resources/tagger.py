@@ -1,6 +1,6 @@
 """Read the averaged perceptron tagger that NLTK distributes, as JSON files or as a pickle.
 
-In: the resource `tagger`. Out: TaggerWeights. The pickle goes through an unpickler that can build nothing but sets.
+In: the resource `tagger`. Out: TaggerWeights. The pickle goes through an unpickler that builds nothing but sets.
 """
 
 from __future__ import annotations

@@ -1,0 +1,153 @@
+"""Read WordNet's own database files (wndb(5)) into arrays.
+
+In: data.*, index.* and *.exc from a directory or zip. Out: arrays in a Writer, which wordnet_graph.py opens.
+Synsets are numbered in the files' order; a "sense" is a lower-case form in a synset, in index order (most common
+first); relations are pairs of synset numbers, or of sense numbers where they hold between words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from ..errors import JacanaError
+from .places import read_member
+from .store import Writer
+from .strings import write_strings
+
+FILES = {"n": "noun", "v": "verb", "a": "adj", "r": "adv"}
+# Between synsets, as WordNet's pointer symbols; `@i` is the hypernym of an instance (a city of that name).
+SYNSET_POINTERS = {
+    "@": "hypernym", "@i": "hypernym", "*": "entailing", ">": "causing", "&": "similar",
+    "#m": "member_of", "#s": "substance_of", "#p": "part_of", "$": "verb_group",
+}  # fmt: skip
+SENSE_POINTERS = {"!": "antonym", "+": "derived", "\\": "pertainym"}
+
+
+class _Synset:
+    """A line of a data file."""
+
+    __slots__ = ("offset", "pointers", "pos", "words")
+
+    def __init__(self, fields: list[str]) -> None:
+        self.offset, self.pos = int(fields[0]), fields[2]
+        count = int(fields[3], 16)
+        self.words = [word.split("(", 1)[0].lower() for word in fields[4 : 4 + 2 * count : 2]]
+        at = 4 + 2 * count
+        self.pointers = []  # (symbol, offset, pos, source word or -1, target word or -1)
+        for k in range(int(fields[at])):
+            symbol, offset, pos, words = fields[at + 1 + 4 * k : at + 5 + 4 * k]
+            self.pointers.append((symbol, int(offset), pos, int(words[:2], 16) - 1, int(words[2:], 16) - 1))
+
+
+def compile_wordnet(path: Path, writer: Writer) -> None:
+    """Read all files of the WordNet at `path` and write what wordnet_graph.py opens."""
+    synsets, number = _read_data(path)
+    index = {pos: _read_index(path, pos, number) for pos in FILES}
+    forms = sorted(set().union(*index.values()))
+    write_strings(writer, "forms", forms)
+    writer.append("synset.offset", np.array([s.offset for s in synsets], np.int32))
+    writer.append("synset.pos", np.array([ord(s.pos) for s in synsets], np.uint8))
+    senses = _write_senses(forms, index, writer)
+    _write_relations(path, synsets, number, senses, writer)
+    writer.meta["exceptions"] = {pos: _read_exceptions(path, pos) for pos in FILES}
+
+
+def _lines(path: Path, file: str) -> Iterator[tuple[int, int, str]]:
+    """(line number, byte offset, text) of each line below the licence."""
+    offset = 0
+    for number, line in enumerate(read_member(path, file).split(b"\n"), 1):
+        if line.strip() and not line.startswith(b"  "):
+            yield number, offset, line.decode("utf-8", "replace")
+        offset += len(line) + 1
+
+
+def _broken(path: Path, file: str, line: int, why: object) -> JacanaError:
+    return JacanaError(
+        f"{path / file}:{line}: this is not a line of WordNet's database ({why}). "
+        "Remove that copy, then: jacana-torch resources install wordnet"
+    )
+
+
+def _read_data(path: Path) -> tuple[list[_Synset], dict[tuple[str, int], int]]:
+    synsets: list[_Synset] = []
+    number: dict[tuple[str, int], int] = {}
+    for pos, suffix in FILES.items():
+        before = len(synsets)
+        for line, offset, text in _lines(path, f"data.{suffix}"):
+            try:
+                synset = _Synset(text.split("|", 1)[0].split())
+                if synset.offset != offset:
+                    raise ValueError(f"it stands at byte {offset} and says {synset.offset}")
+            except (ValueError, IndexError) as error:
+                raise _broken(path, f"data.{suffix}", line, error) from None
+            number[pos, offset] = len(synsets)
+            synsets.append(synset)
+        if len(synsets) == before:
+            raise JacanaError(f"{path / f'data.{suffix}'} is empty")
+    return synsets, number
+
+
+def _read_index(path: Path, pos: str, number: dict[tuple[str, int], int]) -> dict[str, list[int]]:
+    """Form -> its synsets, most common first."""
+    index = {}
+    for line, _, text in _lines(path, f"index.{FILES[pos]}"):
+        fields = text.split()
+        try:
+            index[fields[0]] = [number[pos, int(offset)] for offset in fields[-int(fields[2]) :]]
+        except (ValueError, IndexError, KeyError) as error:
+            raise _broken(path, f"index.{FILES[pos]}", line, error) from None
+    return index
+
+
+def _write_senses(
+    forms: list[str], index: dict[str, dict[str, list[int]]], writer: Writer
+) -> dict[tuple[int, str], int]:
+    """Number the senses; `senses.starts` has, for each part of speech, where each form's senses begin."""
+    senses: dict[tuple[int, str], int] = {}
+    synset_of: list[int] = []
+    starts = np.zeros((len(FILES), len(forms) + 1), np.int32)
+    for row, pos in enumerate(FILES):
+        for column, form in enumerate(forms):
+            starts[row, column] = len(synset_of)
+            for synset in index[pos].get(form, ()):
+                senses[synset, form] = len(synset_of)
+                synset_of.append(synset)
+        starts[row, -1] = len(synset_of)
+    writer.append("senses.starts", starts)
+    writer.append("senses.synset", np.array(synset_of, np.int32))
+    return senses
+
+
+def _write_relations(
+    path: Path,
+    synsets: list[_Synset],
+    number: dict[tuple[str, int], int],
+    senses: dict[tuple[int, str], int],
+    writer: Writer,
+) -> None:
+    names = [*SYNSET_POINTERS.values(), *SENSE_POINTERS.values()]
+    pairs: dict[str, list[tuple[int, int]]] = {name: [] for name in names}
+    for here, synset in enumerate(synsets):
+        for symbol, offset, pos, source, target in synset.pointers:
+            try:
+                there = number["a" if pos == "s" else pos, offset]
+                if symbol in SYNSET_POINTERS:
+                    pairs[SYNSET_POINTERS[symbol]].append((here, there))
+                elif symbol in SENSE_POINTERS:
+                    left, right = (here, synset.words[source]), (there, synsets[there].words[target])
+                    pairs[SENSE_POINTERS[symbol]].append((senses[left], senses[right]))
+            except (KeyError, IndexError):
+                raise JacanaError(
+                    f"{path}: synset {synset.pos} {synset.offset:08d} points ({symbol}) to {pos} {offset:08d}, "
+                    "which is not there: its files are not of one WordNet"
+                ) from None
+    for name, found in pairs.items():
+        writer.append(f"relation.{name}", np.array(found, np.int32).reshape(-1, 2))
+
+
+def _read_exceptions(path: Path, pos: str) -> dict[str, list[str]]:
+    fields = (text.split() for _, _, text in _lines(path, f"{FILES[pos]}.exc"))
+    return {form: bases for form, *bases in fields}

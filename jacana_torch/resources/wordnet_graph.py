@@ -1,0 +1,241 @@
+"""WordNet as arrays: morphology as NLTK's, and the relations of many word pairs at once.
+
+In: the resource `wordnet`, compiled by wordnet_files.py. Out: base forms, synset numbers, boolean arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+from scipy import sparse
+
+from .store import Arrays, Writer, compiled
+from .strings import StringTable
+
+VERSION = 2
+POS = "nvar"
+Query = tuple[str, str | None]
+
+# As NLTK's WordNetCorpusReader.MORPHOLOGICAL_SUBSTITUTIONS.
+_SUFFIXES = {
+    "n": (
+        ("s", ""), ("ses", "s"), ("ves", "f"), ("xes", "x"), ("zes", "z"), ("ches", "ch"), ("shes", "sh"),
+        ("men", "man"), ("ies", "y"),
+    ),
+    "v": (
+        ("s", ""), ("ies", "y"), ("es", "e"), ("es", ""), ("ed", "e"), ("ed", ""), ("ing", "e"), ("ing", ""),
+    ),
+    "a": (("er", ""), ("est", ""), ("er", "e"), ("est", "e")),
+    "r": (),
+}  # fmt: skip
+
+# name -> (stored relation, whether it is read from right to left)
+_SYNSET_RELATIONS = {
+    "hypernym": ("hypernym", False), "hyponym": ("hypernym", True), "entailing": ("entailing", False),
+    "entailed_by": ("entailing", True), "causing": ("causing", False), "caused_by": ("causing", True),
+    "member_of": ("member_of", False), "has_member": ("member_of", True), "substance_of": ("substance_of", False),
+    "has_substance": ("substance_of", True), "part_of": ("part_of", False), "has_part": ("part_of", True),
+    "similar": ("similar", False), "verb_group": ("verb_group", False),
+}  # fmt: skip
+_SENSE_RELATIONS = {
+    "antonym": ("antonym", False),
+    "derived": ("derived", False),
+    "pertainym": ("pertainym", False),
+}
+RELATIONS = ("synonym", *_SYNSET_RELATIONS, *_SENSE_RELATIONS, "hypernym_deep", "hyponym_deep", "sister")
+_PAIRS_AT_ONCE = 1 << 17
+
+
+@lru_cache(maxsize=2)
+def load(path: Path) -> WordNet:
+    """The WordNet in a directory or zip, compiled at its first use."""
+    from .wordnet_files import FILES, compile_wordnet
+
+    sources = [path]
+    if path.is_dir():
+        sources = [path / f"{kind}.{name}" for name in FILES.values() for kind in ("data", "index")]
+        sources += [path / f"{name}.exc" for name in FILES.values()]
+
+    def build(writer: Writer) -> None:
+        compile_wordnet(path, writer)
+
+    return WordNet(compiled("wordnet", VERSION, sources, build))
+
+
+class WordNet:
+    """Words are looked up in lower case with underscores for spaces; the part of speech is n, v, a, r or None."""
+
+    def __init__(self, arrays: Arrays) -> None:
+        self._arrays = arrays
+        self._forms = StringTable(arrays, "forms")
+        self._starts, self._synset_of = arrays["senses.starts"], arrays["senses.synset"]
+        self._exceptions = arrays.meta["exceptions"]
+        self._n_synsets, self._n_senses = len(arrays["synset.offset"]), len(self._synset_of)
+        self._matrices: dict[str, sparse.csr_matrix] = {}
+        self._id = {form: k for k, form in enumerate(self._forms.all())}
+        # a form's bit p is set where it has senses as POS[p]
+        has = np.diff(self._starts, axis=1) > 0
+        self._bits = (has * (1 << np.arange(len(POS)))[:, None]).sum(0).astype(np.uint8).tobytes()
+        self._senses = lru_cache(maxsize=1 << 18)(self._find_senses)
+        self.morphy = lru_cache(maxsize=1 << 18)(self.morphy)  # type: ignore[method-assign]
+
+    def __reduce__(self):  # worker processes open the same arrays from the cache
+        from . import wordnet
+
+        return wordnet, ()
+
+    # -- words
+
+    def knows(self, form: str, pos: str | None = None) -> bool:
+        """Whether this very form is a WordNet lemma."""
+        row = self._id.get(form)
+        return row is not None and (pos is None or bool(self._bits[row] >> POS.index(_plain(pos)) & 1))
+
+    def base_forms(self, form: str, pos: str) -> list[str]:
+        """All analyses of a form as NLTK's `_morphy`: itself, then the exceptions or the suffix rules."""
+        pos = _plain(pos)
+        bases = self._exceptions[pos].get(form)
+        if bases is None:
+            bases = [form[: -len(old)] + new for old, new in _SUFFIXES[pos] if form.endswith(old)]
+        return [base for base in dict.fromkeys([form, *bases]) if self.knows(base, pos)]
+
+    def morphy(self, form: str, pos: str | None = None) -> str | None:
+        """The first base form that WordNet knows, as NLTK's `morphy`; it does not change case."""
+        for each in POS if pos is None else pos:
+            bases = self.base_forms(form, each)
+            if bases:
+                return bases[0]
+        return None
+
+    def lemma(self, word: str, pos: str | None = None) -> str:
+        """The base form of a word in any case; the lower-case word itself where WordNet knows none."""
+        word = word.lower()
+        return self.morphy(word, pos) or word
+
+    # -- senses
+
+    def _find_senses(self, word: str, pos: str | None) -> np.ndarray:
+        word = word.lower().replace(" ", "_")
+        spans = []
+        for each in POS if pos is None else _plain(pos):
+            for form in self.base_forms(word, each):
+                row, column = POS.index(each), self._id[form]
+                spans.append(np.arange(self._starts[row, column], self._starts[row, column + 1]))
+        return np.concatenate(spans) if spans else np.zeros(0, np.int64)
+
+    def synsets(self, word: str, pos: str | None = None) -> np.ndarray:
+        """The synset numbers of a word's base forms, in NLTK's order."""
+        return np.asarray(self._synset_of[self._senses(word, pos)])
+
+    def offset(self, synset: int) -> tuple[str, int]:
+        """(part of speech, byte offset), the name WordNet itself gives a synset; satellites are "s"."""
+        return chr(self._arrays["synset.pos"][synset]), int(self._arrays["synset.offset"][synset])
+
+    # -- relations
+
+    def related(self, left: Sequence[Query], right: Sequence[Query], depth: int = 3) -> dict[str, np.ndarray]:
+        """For each pair (left[k], right[k]) of (word, part of speech or None), which of RELATIONS hold.
+
+        A relation holds where it does between any sense of the one and any sense of the other: "hypernym" where
+        a synset of right is a direct hypernym (or class, of an instance) of one of left, "hypernym_deep" where
+        it is one within `depth` steps, "sister" where two different synsets share a direct hypernym. "antonym",
+        "derived" and "pertainym" hold between the words themselves. A known word is its own synonym.
+        """
+        if len(left) != len(right):
+            raise ValueError(f"{len(left)} left words do not pair with {len(right)} right words")
+        if depth < 1:
+            raise ValueError(f"depth is {depth}; a hypernym is at least one step away")
+        pairs = _Pairs(self, left, right)
+        found = {"synonym": pairs.meet(pairs.left, pairs.right)}
+        for name, (stored, inverse) in _SYNSET_RELATIONS.items():
+            found[name] = pairs.linked(pairs.left, pairs.right, self._matrix(stored), inverse)
+        for name, (stored, inverse) in _SENSE_RELATIONS.items():
+            found[name] = pairs.linked(pairs.left_senses, pairs.right_senses, self._matrix(stored), inverse)
+        up = self._matrix("hypernym")
+        found["hypernym_deep"] = pairs.meet(_reach(pairs.left, up, depth), pairs.right)
+        found["hyponym_deep"] = pairs.meet(pairs.left, _reach(pairs.right, up, depth))
+        found["sister"] = pairs.sisters(up)
+        return {name: found[name] for name in RELATIONS}
+
+    def _matrix(self, name: str) -> sparse.csr_matrix:
+        if name not in self._matrices:
+            size = self._n_senses if name in _SENSE_RELATIONS else self._n_synsets
+            ends = self._arrays[f"relation.{name}"]
+            values = np.ones(len(ends), dtype=bool)
+            self._matrices[name] = sparse.csr_matrix((values, (ends[:, 0], ends[:, 1])), shape=(size, size))
+        return self._matrices[name]
+
+    def incidence(self, queries: Sequence[Query]) -> tuple[sparse.csr_matrix, sparse.csr_matrix]:
+        """(queries x synsets, queries x senses), true where the query has it."""
+        senses = [self._senses(word, pos) for word, pos in queries]
+        starts = np.concatenate([[0], np.cumsum([len(s) for s in senses], dtype=np.int64)])
+        columns = np.concatenate(senses) if senses else np.zeros(0, np.int64)
+        true = np.ones(len(columns), dtype=bool)
+        by_synset = sparse.csr_matrix((true, self._synset_of[columns], starts), (len(senses), self._n_synsets))
+        by_sense = sparse.csr_matrix((true.copy(), columns, starts), (len(senses), self._n_senses))
+        by_synset.sum_duplicates()
+        return by_synset, by_sense
+
+
+class _Pairs:
+    """Word pairs as rows of incidence matrices over the distinct words of either side."""
+
+    def __init__(self, net: WordNet, left: Sequence[Query], right: Sequence[Query]) -> None:
+        rows: list[np.ndarray] = []
+        sides = []
+        for queries in (left, right):
+            distinct: dict[Query, int] = {}
+            rows.append(np.array([distinct.setdefault(q, len(distinct)) for q in queries], dtype=np.int64))
+            sides.append(net.incidence(list(distinct)))
+        self.rows = rows
+        (self.left, self.left_senses), (self.right, self.right_senses) = sides
+
+    def meet(self, left: sparse.csr_matrix, right: sparse.csr_matrix) -> np.ndarray:
+        """Where the left word's row and the right word's row share a column."""
+        return self._pick(left @ right.T.tocsr())
+
+    def linked(
+        self, left: sparse.csr_matrix, right: sparse.csr_matrix, relation: sparse.csr_matrix, inverse: bool
+    ) -> np.ndarray:
+        """Where the relation leads from a column of the left row to one of the right (or back, if inverse)."""
+        return self.meet(left, right @ relation) if inverse else self.meet(left @ relation, right)
+
+    def _pick(self, related: sparse.csr_matrix) -> np.ndarray:
+        if not len(self.rows[0]) or not related.nnz:
+            return np.zeros(len(self.rows[0]), dtype=bool)
+        related.sum_duplicates()  # sorted rows are searched by bisection
+        return np.asarray(related[self.rows[0], self.rows[1]]).ravel().astype(bool)
+
+    def sisters(self, up: sparse.csr_matrix) -> np.ndarray:
+        """Ways for the two words to meet in a direct hypernym, less those through one synset that both have."""
+        count = [side.astype(np.int32) for side in (self.left, self.right)]
+        above = [side @ up.astype(np.int32) for side in count]
+        ways = np.asarray(up.sum(1)).ravel().astype(np.int32)
+        weighted = count[0].multiply(ways[None, :]).tocsr()
+        found = np.zeros(len(self.rows[0]), dtype=bool)
+        for start in range(0, len(found), _PAIRS_AT_ONCE):  # one row a pair: bounded memory
+            part = slice(start, start + _PAIRS_AT_ONCE)
+            left, right = self.rows[0][part], self.rows[1][part]
+            meets = above[0][left].multiply(above[1][right]).sum(1)
+            same = weighted[left].multiply(count[1][right]).sum(1)
+            found[part] = np.asarray(meets - same).ravel() > 0
+        return found
+
+
+def _reach(start: sparse.csr_matrix, step: sparse.csr_matrix, depth: int) -> sparse.csr_matrix:
+    """What lies one to `depth` steps away from each row's columns."""
+    edge = start @ step
+    reached = edge
+    for _ in range(depth - 1):
+        edge = edge @ step
+        if not edge.nnz:
+            break
+        reached = reached + edge
+    return reached
+
+
+def _plain(pos: str) -> str:
+    return "a" if pos == "s" else pos
