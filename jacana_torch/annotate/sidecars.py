@@ -1,0 +1,219 @@
+"""Files that hold somebody's annotation of a corpus: `.parse.jsonl`, `.mst`, CoNLL-U. A path in, `Record`s out.
+
+A record keeps its file and line, so that whatever does not fit can say where it is.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..errors import ConfigError, CorpusError
+
+_SIDES = ("source", "target")
+_ENTITY_LAST = re.compile(r"(.+)-([BIES])\Z")  # PERSON-B
+_ENTITY_FIRST = re.compile(r"([BIES])-(.+)\Z")  # B-PERSON
+
+
+@dataclass(frozen=True)
+class Record:
+    """The layers of one sentence as a file gives them. `tokens` is None where the file does not repeat them."""
+
+    file: str
+    line: int
+    layers: dict[str, tuple] = field(default_factory=dict)
+    tokens: tuple[str, ...] | None = None
+    side: str | None = None
+    id: str | None = None
+
+    def error(self, message: str) -> CorpusError:
+        return CorpusError(message, self.file, self.line)
+
+
+def read_parse_jsonl(path: Path) -> list[Record]:
+    """One object a pair: source_pos, source_heads (1-based), source_deprels, source_lemma_auto, source_ner."""
+    records = []
+    for number, line in _lines(path):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except ValueError as error:
+            raise CorpusError(f"this is not JSON: {error}", str(path), number) from None
+        if not isinstance(row, dict):
+            raise CorpusError(f"an object is expected, not {line[:40]!r}", str(path), number)
+        name = None if row.get("id") is None else str(row["id"])
+        for side in _SIDES:
+            record = Record(str(path), number, side=side, id=name)
+            record.layers.update(_json_layers(record, row))
+            records.append(record)
+    return records
+
+
+def _json_layers(record: Record, row: dict[str, Any]) -> dict[str, tuple]:
+    values = {}
+    for key in ("pos", "heads", "deprels", "lemma_auto", "ner"):
+        found = row.get(f"{record.side}_{key}")
+        if found is None:
+            continue
+        kind = int if key == "heads" else str
+        if not isinstance(found, list) or not all(type(value) is kind for value in found):
+            raise record.error(f"{record.side}_{key} must be a list of {kind.__name__}, not {str(found)[:60]!r}")
+        values[key] = found
+    if not values:
+        raise record.error(f"there is no {record.side}_pos, nor any other layer of the {record.side}")
+    lengths = {key: len(found) for key, found in values.items()}
+    if len(set(lengths.values())) > 1:
+        told = ", ".join(f"{record.side}_{key} {length}" for key, length in lengths.items())
+        raise record.error(f"the layers of the {record.side} differ in length: {told}")
+    layers = {}
+    if "pos" in values:
+        layers["pos"] = tuple(values["pos"])
+    if "heads" in values:
+        layers["head"] = _zero_based(record, values["heads"])
+    if "deprels" in values:
+        layers["deprel"] = tuple(values["deprels"])
+    if "lemma_auto" in values:
+        layers["lemma"] = tuple(value.lower() for value in values["lemma_auto"])
+    if "ner" in values:
+        layers["ner"] = entities(values["ner"], record)
+    return layers
+
+
+def read_mst(path: Path) -> list[Record]:
+    """Blocks of tab-separated lines, source and target in turn: tokens, tags, relations, heads, one not read."""
+    records = []
+    for block, number, lines in _blocks(path):
+        if not 4 <= len(lines) <= 5:
+            raise CorpusError(f"a block has four or five lines, not {len(lines)}", str(path), number)
+        rows = [line.split("\t") for line in lines[:4]]
+        record = Record(str(path), number, tokens=tuple(rows[0]), side=_SIDES[block % 2])
+        for offset, (name, row) in enumerate(zip(("tags", "relations", "heads"), rows[1:], strict=True), start=1):
+            if len(row) != len(rows[0]):
+                raise CorpusError(f"{len(row)} {name} for {len(rows[0])} tokens", str(path), number + offset)
+        heads = _zero_based(Record(str(path), number + 3), [_integer(path, number + 3, head) for head in rows[3]])
+        record.layers.update(pos=tuple(rows[1]), deprel=tuple(rows[2]), head=heads)
+        records.append(record)
+    return records
+
+
+def read_conllu(path: Path) -> list[Record]:
+    """CoNLL-U: XPOS as pos, LEMMA, HEAD, DEPREL, `NER=` of MISC; a column that is `_` throughout is no layer."""
+    records = []
+    for _, number, lines in _blocks(path):
+        rows = []
+        for offset, line in enumerate(lines):
+            if line.startswith("#"):
+                continue
+            columns = line.split("\t")
+            if len(columns) != 10:
+                message = f"a token's line has ten tab-separated columns, not {len(columns)}"
+                raise CorpusError(message, str(path), number + offset)
+            if re.fullmatch(r"\d+[-.]\d+", columns[0]):
+                continue  # a range of words written as one, or an empty node: no token of its own
+            if columns[0] != str(len(rows) + 1):
+                message = f"token number {len(rows) + 1} is expected, not {columns[0]!r}"
+                raise CorpusError(message, str(path), number + offset)
+            rows.append((number + offset, columns))
+        if rows:
+            tokens = tuple(columns[1] for _, columns in rows)
+            record = Record(str(path), number, tokens=tokens, side=_SIDES[len(records) % 2])
+            record.layers.update(_conllu_layers(path, record, rows))
+            records.append(record)
+    return records
+
+
+def _conllu_layers(path: Path, record: Record, rows: Sequence[tuple[int, list[str]]]) -> dict[str, tuple]:
+    columns = list(zip(*(columns for _, columns in rows), strict=True))
+    layers: dict[str, tuple] = {}
+    for name, values in (("pos", columns[4]), ("deprel", columns[7])):
+        if any(value != "_" for value in values):
+            layers[name] = values
+    if any(value != "_" for value in columns[2]):
+        pairs = zip(columns[2], columns[1], strict=True)
+        layers["lemma"] = tuple((form if lemma == "_" else lemma).lower() for lemma, form in pairs)
+    if any(value != "_" for value in columns[6]):
+        layers["head"] = _zero_based(record, [_integer(path, line, row[6]) for line, row in rows])
+    marks = [re.search(r"(?:^|\|)(?:NER|ner)=([^|]+)", misc) for misc in columns[9]]
+    if any(marks):
+        layers["ner"] = entities([mark[1] if mark else "O" for mark in marks], record)
+    return layers
+
+
+def entities(values: Sequence[str], record: Record) -> tuple[str, ...]:
+    """`PERSON-B`, `B-PERSON` or `S-PERSON` as `B-PERSON`; what is inside an entity as `I-PERSON`."""
+    told = []
+    for value in values:
+        if value == "O":
+            told.append("O")
+        elif found := _ENTITY_LAST.match(value):
+            told.append(f"{_bio(found[2])}-{found[1]}")
+        elif found := _ENTITY_FIRST.match(value):
+            told.append(f"{_bio(found[1])}-{found[2]}")
+        else:
+            raise record.error(f"{value!r} is no entity mark: O, PERSON-B and B-PERSON are")
+    return tuple(told)
+
+
+def _bio(letter: str) -> str:
+    return "B" if letter in "BS" else "I"
+
+
+def _zero_based(record: Record, heads: Sequence[int]) -> tuple[int, ...]:
+    """Heads counted from 1, with 0 for a root, as heads counted from 0, with -1."""
+    for token, head in enumerate(heads, start=1):
+        if not 0 <= head <= len(heads) or head == token:
+            raise record.error(f"token {token} of {len(heads)} cannot have the head {head}")
+    return tuple(head - 1 for head in heads)
+
+
+def _integer(path: Path, line: int, value: str) -> int:
+    try:
+        return int(value)
+    except ValueError:
+        raise CorpusError(f"a head is a number, not {value[:40]!r}", str(path), line) from None
+
+
+def _blocks(path: Path) -> Iterator[tuple[int, int, list[str]]]:
+    """(number of the block, number of its first line, its lines) of a file with empty lines between blocks."""
+    block, first, lines = 0, 0, []
+    for number, line in [*_lines(path), (0, "")]:
+        if line.strip():
+            first = first if lines else number
+            lines.append(line)
+        elif lines:
+            yield block, first, lines
+            block, lines = block + 1, []
+
+
+def _lines(path: Path) -> list[tuple[int, str]]:
+    """The lines of a file, numbered from 1. Split at line feeds alone: a token may hold any other separator."""
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise CorpusError(f"cannot be read: {error.strerror}", str(path)) from None
+    except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n") + 1
+        raise CorpusError("this is not UTF-8", str(path), line) from None
+    return [(number, line.rstrip("\r")) for number, line in enumerate(text.split("\n"), start=1)]
+
+
+READERS: dict[str, Callable[[Path], list[Record]]] = {
+    "parse.jsonl": read_parse_jsonl,
+    "mst": read_mst,
+    "conllu": read_conllu,
+}
+_SUFFIXES = {".jsonl": "parse.jsonl", ".mst": "mst", ".conllu": "conllu", ".conll": "conllu"}
+
+
+def reader(path: Path, format: str | None) -> Callable[[Path], list[Record]]:
+    """The function that reads the file: of the format named, or of the one that the file's name ends in."""
+    name = format or _SUFFIXES.get(path.suffix.lower(), "")
+    if name not in READERS:
+        what = f"there is no format {name!r}" if name else f"{path} does not end in a known format's suffix"
+        raise ConfigError(f"{what}; annotation formats are {', '.join(READERS)}")
+    return READERS[name]

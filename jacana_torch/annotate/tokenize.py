@@ -1,0 +1,168 @@
+"""Raw English text in, Penn-like tokens out: each token is a piece of the text, and its place in it is known.
+
+Contractions are split as the Treebank does (do n't, can not, she 's); hyphenated words, numbers, abbreviations,
+URLs and emoji stay whole; quotes and brackets are left as they are typed. Every repetition in the patterns is
+bounded or consumes what it has scanned, so that the time is linear whatever the text is.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import replace
+from functools import lru_cache
+
+from ..types import Sentence, SentencePair
+
+_ABBREVIATIONS = (
+    "Mr|Mrs|Ms|Mx|Messrs|Dr|Drs|Prof|St|Sts|Jr|Sr|Esq|Hon|Rev|Fr|Gen|Lt|Col|Maj|Capt|Cmdr|Sgt|Cpl|Pvt|Adm|Gov|Sen|"
+    "Rep|Pres|Supt|Det|Inc|Corp|Co|Cos|Ltd|Bros|Dept|Univ|Assn|Ave|Blvd|Rd|Hwy|Mt|Ft|Jan|Feb|Mar|Apr|Jun|Jul|Aug|"
+    "Sept|Sep|Oct|Nov|Dec|Mon|Tue|Tues|Wed|Thu|Thurs|Fri|Ariz|Ark|Calif|Colo|Conn|Fla|Ga|Ill|Ind|Kan|Ky|Mass|Mich|"
+    "Minn|Mo|Mont|Neb|Nev|Okla|Ore|Pa|Tenn|Tex|Va|Wash|Wis|Wyo|vs|etc|approx|al|cf|viz|"
+    "mr|mrs|ms|dr|prof|jr|sr|st|lt|col|gen|gov|sen|inc|corp|ltd|bros"
+)
+_NUMBERED = "No|Nos|Art|Sec|Fig|Figs|Vol|Vols|Ch|pp|p|no|nos|fig|vol"  # abbreviations before a number only
+_PATTERNS = (
+    r"-[LR][RSC]B-|-[lr][rsc]b-",
+    r"(?:https?|ftp|file)://[^\s<>\"“”]*|www\.[^\s<>\"“”]*",
+    r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}",
+    r"&(?:[A-Za-z]{2,8}|#\d{1,6});",
+    r"(?<!\S)[:;]['^]?-?[()DPp](?!\S)",
+    r"[\U0001F1E6-\U0001F1FF]{2}",
+    r"\.{2,}|…+|-{2,}|[–—―]+|([=*~#^+])\1+",
+    r"``|''",
+    r"['’](?:[sS]|[rR][eE]|[vV][eE]|[lL][lL]|[dD]|[mM]|[tT]|em|Em|til|Til|cause|Cause|[tT]is|[tT]was|\d\ds?)(?!\w)",
+    r"(?:Ph\.?D|M\.Sc|B\.Sc)\.?(?!\w)",
+    r"(?:[^\W\d_]\.){2,}(?:-\w+)*|(?:[^\W\d_]\.)+[^\W\d_](?![\w'’])",
+    rf"(?:{_ABBREVIATIONS})\.(?![a-z])|(?:{_NUMBERED})\.(?=\s?\d)",
+    r"[A-HJ-Z]\.(?=\s{1,3}[A-Z])",  # an initial; a lone `I.` ends a sentence
+    r"(?:US|AU|NZ|HK|C|A)\$",
+    r"[@#][^\W\d]\w*",
+    r"(?:(?<![\w)\]%])[+\-−](?=\.?\d))?(?:(?<!\w)\.(?=\d))?"  # a sign, a point: -5, .25
+    r"\w+(?:(?:[-‐‑'’&/]|(?<=\d)[.,:](?=\d)|(?<=[a-z\d])\.(?=[a-z\d]))\w+)*"
+    r"(?:-(?=\s{1,3}(?:and|or|to)\s))?",  # pre- and post-war
+    r"[^\s]",
+)
+_TOKEN = re.compile("|".join(f"(?:{pattern})" for pattern in _PATTERNS))
+_URL = re.compile(r"(?:https?|ftp|file)://|www\.")
+_URL_TAIL = frozenset(".,;:!?'’\"*…")
+
+# Words that the Treebank writes as two, and where it cuts them.
+_CUT = {
+    "cannot": 3, "gonna": 3, "gotta": 3, "wanna": 3, "lemme": 3, "gimme": 3, "'tis": 2, "'twas": 2,
+}  # fmt: skip
+_CLITICS = ("'s", "'re", "'ve", "'ll", "'d", "'m")
+_SKIN_TONES = range(0x1F3FB, 0x1F400)
+_ZWJ = "\u200d"
+_SPACE, _MARK, _BASE, _PICTURE = 0, 1, 2, 3
+
+
+def tokenize(text: str) -> tuple[str, ...]:
+    """The tokens of a text.
+
+    >>> tokenize("Mr. Ito can't pay $1,000.50 (it's U.S.-made)...")
+    ('Mr.', 'Ito', 'ca', "n't", 'pay', '$', '1,000.50', '(', 'it', "'s", 'U.S.-made', ')', '...')
+    """
+    return tuple(text[start:end] for start, end in spans(text))
+
+
+def spans(text: str) -> list[tuple[int, int]]:
+    """Where the tokens are: `text[start:end]` is a token, and what is between them is white space or invisible."""
+    bases, places = _bases(text)
+    found: list[tuple[int, int]] = []
+    at = 0
+    while match := _TOKEN.search(bases, at):
+        start, at = match.span()
+        if _URL.match(bases, start):
+            at = _url_end(bases, start, at)
+        found += _parts(bases, start, at)
+    if places is None:
+        return found
+    places.append(len(text))
+    return [(places[start], places[end]) for start, end in found]
+
+
+def tokenized(pair: SentencePair) -> SentencePair:
+    """The pair with sentences that have their raw `text` tokenised from it; layers of other tokens are dropped."""
+    source, target = _tokenized(pair.source), _tokenized(pair.target)
+    if source is pair.source and target is pair.target:
+        return pair
+    return replace(pair, source=source, target=target)
+
+
+def _tokenized(sentence: Sentence) -> Sentence:
+    if sentence.text is None:
+        return sentence
+    tokens = tokenize(sentence.text)
+    return sentence if tokens == sentence.tokens else Sentence(tokens, text=sentence.text)
+
+
+def _url_end(text: str, start: int, end: int) -> int:
+    """Without the punctuation after a URL: a closing bracket belongs to it only if it was opened in it."""
+    scheme = _URL.match(text, start)
+    least = scheme.end() if scheme else start
+    open_brackets = text.count("(", start, end) - text.count(")", start, end)
+    while end > least and (text[end - 1] in _URL_TAIL or (text[end - 1] == ")" and open_brackets < 0)):
+        open_brackets += text[end - 1] == ")"
+        end -= 1
+    return end
+
+
+def _parts(text: str, start: int, end: int) -> list[tuple[int, int]]:
+    """A token's span, or the spans of a contraction's parts."""
+    if end - start > 40 or not (text[end - 1].isalpha()):
+        return [(start, end)]
+    word = text[start:end].lower().replace("’", "'")
+    if word in _CUT:
+        return [(start, start + _CUT[word]), (start + _CUT[word], end)]
+    if "'" not in word:
+        return [(start, end)]
+    cuts = [end]
+    while True:
+        rest = word[: cuts[-1] - start]
+        clitic = "n't" if rest.endswith("n't") else next((c for c in _CLITICS if rest.endswith(c)), "")
+        if not clitic or len(clitic) == len(rest):
+            break
+        cuts.append(cuts[-1] - len(clitic))
+    cuts.append(start)
+    cuts.reverse()
+    return list(zip(cuts, cuts[1:], strict=False))
+
+
+def _bases(text: str) -> tuple[str, list[int] | None]:
+    """The text without what only modifies the character before it, and where each character left is in the text.
+
+    Combining marks, variation selectors, skin tones and what a ZWJ joins to an emoji vanish here, so that the
+    patterns need not know them; invisible separators become spaces. No places where nothing had to be taken out.
+    """
+    kinds = {character: _kind(character) for character in set(text)}
+    if all(kind in (_BASE, _PICTURE) for kind in kinds.values()):
+        return text, None
+    bases: list[str] = []
+    places: list[int] = []
+    joined = False  # to the character before by a ZWJ
+    for place, character in enumerate(text):
+        kind = kinds[character]
+        has_base = bool(bases) and not bases[-1].isspace()
+        if kind == _SPACE:
+            bases.append(" ")
+            places.append(place)
+        elif not (has_base and (kind == _MARK or (joined and kind == _PICTURE))):
+            bases.append(character)
+            places.append(place)
+        joined = character == _ZWJ and has_base
+    return "".join(bases), places
+
+
+@lru_cache(maxsize=1 << 14)
+def _kind(character: str) -> int:
+    if character == _ZWJ or ord(character) in _SKIN_TONES:
+        return _MARK
+    category = unicodedata.category(character)
+    if category in ("Mn", "Mc", "Me"):
+        return _MARK
+    if category == "Cf":  # soft hyphens and tags of flags modify; direction marks and the like separate
+        return _MARK if character in "\u00ad\u200c\u2060" or ord(character) >= 0xE0000 else _SPACE
+    if category in ("Cc", "Zs", "Zl", "Zp"):
+        return _SPACE if character not in " \t\n\r" else _BASE
+    return _PICTURE if category == "So" else _BASE
