@@ -33,7 +33,7 @@ KINDS = ("window", "dependency")
 
 @dataclass(frozen=True)
 class CountedVectors:
-    """`counts` [W, F] for `words`; `word_total` [W], `context_total` [F] and `total` before anything was pruned."""
+    """`counts` [W, F] for `words`; `word_total` [W], `context_total` [F] and `total` as before pruning."""
 
     words: tuple[str, ...]
     counts: sparse.csr_matrix
