@@ -13,7 +13,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from . import corpora
-from .errors import ConfigError, CorpusError, JacanaError
+from .cli import presentable
+from .errors import ConfigError, JacanaError
 from .symmetrize import symmetrizer
 from .types import Alignment, Example, Sentence, SentencePair
 
@@ -43,7 +44,7 @@ def align(
     to = _output_format(to, output, confidence)
     if symmetrize is not None:
         symmetrizer(symmetrize)  # a misspelt name is noticed before anything is loaded
-    bad = BadLines() if skip_bad else None
+    bad = corpora.SkipBad(instead=Example(NOTHING)) if skip_bad else None
     examples = _pairs(source, from_, pretokenized, bad)
     aligner = _load(model, device)
 
@@ -52,36 +53,10 @@ def align(
 
     with _Counter() as counter:
         aligned = _aligned(examples, predict, batch_size, counter, keep_confidence=confidence)
-        target = output if output not in (None, "-") else sys.stdout
-        corpora.write(_flushing(aligned, batch_size), target, to)
+        corpora.write(_flushing(aligned, batch_size), output or "-", to, links_only=True)
     if bad is not None and bad.count:
-        sys.stderr.write(bad.report())
+        sys.stderr.write(f"jacana-torch: {presentable(bad.report())}\nEach was given an empty alignment.\n")
     return 0
-
-
-class BadLines:
-    """Stands an empty pair in for each bad line, counts them and remembers the first few."""
-
-    remembered = 5
-
-    def __init__(self) -> None:
-        self.count = 0
-        self.first: list[str] = []
-
-    def __call__(self, error: CorpusError) -> Example:
-        self.count += 1
-        if len(self.first) < self.remembered:
-            self.first.append(str(error))
-        return Example(NOTHING)
-
-    def report(self) -> str:
-        from .cli import presentable
-
-        lines = [f"  {presentable(message, 300)}" for message in self.first]
-        if self.count > len(lines):
-            lines.append(f"  ... and {self.count - len(lines)} more")
-        what = "bad line was" if self.count == 1 else "bad lines were"
-        return "\n".join([f"jacana-torch: {self.count} {what} given an empty alignment:", *lines, ""])
 
 
 def _output_format(to: str | None, output: str | None, confidence: bool) -> str:
@@ -95,11 +70,11 @@ def _output_format(to: str | None, output: str | None, confidence: bool) -> str:
     return to
 
 
-def _pairs(source: str, from_: str | None, pretokenized: bool, bad: BadLines | None) -> Iterator[SentencePair]:
+def _pairs(
+    source: str, from_: str | None, pretokenized: bool, bad: corpora.SkipBad | None
+) -> Iterator[SentencePair]:
     """The pairs of a file, without their gold; raw text is tokenised unless it already is."""
-    if source == "-":
-        source, from_ = sys.stdin.buffer, from_ or "text"  # type: ignore[assignment]
-    examples = corpora.read(source, from_, on_bad=bad)
+    examples = corpora.read(source, from_ or ("text" if source == "-" else None), on_bad=bad)
     if pretokenized:
         return (_split(example.pair) for example in examples)
     from .annotate.tokenize import tokenized

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from . import corpora
+from .cli import presentable
 from .errors import CorpusError, JacanaError
 
 
@@ -37,12 +38,10 @@ def convert(
 ) -> int:
     """Rewrite a corpus in another format."""
     skip = corpora.SkipBad() if skip_bad else None
-    number = corpora.convert(source, target, from_, to, skip)
+    number = corpora.convert(source, target, from_, to, on_bad=skip)
     sys.stderr.write(f"jacana-torch: {number} pairs\n")
     if skip is not None and skip.count:
-        from .cli import presentable
-
-        sys.stderr.write(f"jacana-torch: {presentable(str(skip))}\n")
+        sys.stderr.write(f"jacana-torch: {presentable(skip.report())}\n")
     return 0
 
 

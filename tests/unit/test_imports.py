@@ -23,6 +23,7 @@ FLOORS = (
     ("aligners",),
     ("model", "tasks"),
     ("persist",),
+    ("experiment",),
     ("cli", "run"),
 )
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
