@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 
-from ..crf.inference import marginals, viterbi
+from ..crf.inference import log_partition, marginals, viterbi
 from ..crf.layout import Layout
 from ..crf.linear import RawBlock, compacted
 from ..crf.objective import Lattices, Objective, lattices
@@ -44,7 +44,7 @@ class Crf:
     l2: float = 0.1
     cost_null: float = 1.0
     cost_link: float = 1.0
-    policy: str = "contiguous"
+    policy: str = "monotone"
     max_iterations: int = 500
     tolerance: float = 1e-7
     start: float = 0.0
@@ -75,7 +75,7 @@ class Crf:
         names = sorted({*batch.names(), *self.names})
         known = dict(zip(self.names, self.weights, strict=True))
         first = np.array([known.get(name, 0.0 if known else self.start) for name in names])
-        gold = [gold_states(e.gold.links, e.gold.n_source, self.policy) for e in examples]
+        gold = [gold_states(e.gold, self.policy) for e in examples]
         dropped = sum(g.dropped for g in gold)
         costs = {"cost_null": self.cost_null, "cost_link": self.cost_link}
         objective = Objective(self._lattices(batch, names, compact=True), [g.states for g in gold], self.l2, costs)
@@ -90,6 +90,7 @@ class Crf:
             first,
             max_iterations=self.max_iterations,
             tolerance=self.tolerance,
+            curvature=self.l2,
             scale=1.0 / np.sqrt(objective.curvature()),
             callback=step,
         )
@@ -132,7 +133,7 @@ class Crf:
                 states, best = viterbi(potentials)
                 found = marginals(potentials)
                 posterior = found.node.gather(2, states.clamp(min=0).unsqueeze(2)).squeeze(2)
-                score = (best - found.log_partition) / bucket.lengths
+                score = (best - log_partition(potentials)) / bucket.lengths
                 for row, k in enumerate(bucket.pairs):
                     size = len(pairs[full[k]].source), len(pairs[full[k]].target)
                     out[full[k]] = _alignment(*size, states[row].tolist(), posterior[row].tolist(), float(score[row]))

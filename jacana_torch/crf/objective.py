@@ -16,6 +16,7 @@ from torch import Tensor
 from .layout import Layout
 from .linear import LinearScores, RawBlock
 from .loss import softmax_margin
+from .states import pad_states
 
 
 @dataclass(frozen=True)
@@ -57,14 +58,10 @@ class Objective:
     def __init__(self, lattices: Lattices, gold: Sequence[np.ndarray], l2: float, costs: dict[str, float]) -> None:
         self.lattices, self.l2, self.costs = lattices, l2, costs
         self.device = lattices.layout.device
-        self.gold = [self._padded([gold[p] for p in bucket.pairs]) for bucket in lattices.layout.buckets]
-
-    def _padded(self, states: list[np.ndarray]) -> Tensor:
-        width = max((len(s) for s in states), default=0)
-        out = np.full((len(states), width), -1, dtype=np.int64)
-        for row, s in zip(out, states, strict=True):
-            row[: len(s)] = s
-        return torch.as_tensor(out, device=self.device)
+        self.gold = [
+            torch.as_tensor(pad_states([gold[p] for p in bucket.pairs]), device=self.device)
+            for bucket in lattices.layout.buckets
+        ]
 
     def __call__(self, weights: np.ndarray) -> tuple[float, np.ndarray]:
         w = torch.as_tensor(weights, dtype=torch.float64, device=self.device)

@@ -42,10 +42,10 @@ def lexical(grid: Grid, lemma: bool = False, ppdb: bool = False, threshold: floa
     """Identical ignoring case, the same lemma, a paraphrase in PPDB, and any of these or close in spelling."""
     words = grid.words(lower_form, "lemma") if lemma else grid.words(lower_form)
     tokens = [value[0] for value in words.values] if lemma else words.values
-    names, columns = ["identical"], [_equal(tokens, words)]
+    names, columns = ["identical"], [equal(tokens, words)]
     if lemma:
         names.append("lemma")
-        columns.append(_equal([str(value[1]).lower() for value in words.values], words))
+        columns.append(equal([str(value[1]).lower() for value in words.values], words))
     if ppdb:
         names.append("ppdb")
         columns.append(paraphrases(tokens, words))
@@ -55,7 +55,7 @@ def lexical(grid: Grid, lemma: bool = False, ppdb: bool = False, threshold: floa
     return Lexical(tuple(names), np.stack(columns, axis=1).astype(np.float64), words.cell)
 
 
-def _equal(keys: list[str], words: Words) -> np.ndarray:
+def equal(keys: list[str], words: Words) -> np.ndarray:
     number: dict[str, int] = {}
     ids = np.array([number.setdefault(key, len(number)) for key in keys], dtype=np.int64)
     return ids[words.left] == ids[words.right]

@@ -11,7 +11,6 @@ import json
 import logging
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -21,6 +20,7 @@ import zipfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
+from typing import BinaryIO
 
 from ..errors import JacanaError
 from . import places
@@ -28,7 +28,13 @@ from .catalogue import CATALOGUE, Resource, Wheel
 from .lookup import find, how_to_get, resource
 
 log = logging.getLogger(__name__)
-_STALE_AFTER = 24 * 3600  # seconds: for temporary directories whose process we cannot ask after
+_NEW = 60  # seconds in which a temporary directory may not have its lock yet
+_STALE = 24 * 3600  # seconds after which one is dead where locks tell nothing
+_LOCK = "lock"
+
+
+class HomeNotWritable(JacanaError):
+    """JACANA_HOME cannot be written to."""
 
 
 def install(names: Iterable[str] = (), progress: bool = True, force: bool = False) -> None:
@@ -194,37 +200,46 @@ def scratch() -> Iterator[Path]:
     try:
         parent.mkdir(parents=True, exist_ok=True)
         _sweep(parent)
-        temporary = Path(tempfile.mkdtemp(prefix=f"{socket.gethostname()}+{os.getpid()}+", dir=parent))
+        temporary = Path(tempfile.mkdtemp(dir=parent))
+        lock = open(temporary / _LOCK, "wb")  # noqa: SIM115 - held until the end, which a kill is too
     except OSError as error:
-        raise JacanaError(f"cannot write to {parent}: {error}. Set JACANA_HOME to a directory you own") from None
+        raise HomeNotWritable(
+            f"cannot write to {parent}: {error}. Set JACANA_HOME to a directory of yours"
+        ) from None
     try:
+        _try_lock(lock)
         yield temporary
     except OSError as error:
-        raise JacanaError(f"cannot write linguistic data to {places.home()}: {error}") from None
+        raise HomeNotWritable(f"cannot write linguistic data to {places.home()}: {error}") from None
     finally:
+        lock.close()
         shutil.rmtree(temporary, ignore_errors=True)
 
 
 def _sweep(parent: Path) -> None:
+    """Remove the temporary directories of installs that were killed: the lock of a living one is held."""
     for left in parent.iterdir():
-        host, _, rest = left.name.partition("+")
-        pid = rest.partition("+")[0]
         try:
-            old = time.time() - left.stat().st_mtime > _STALE_AFTER
-            dead = host == socket.gethostname() and pid.isdigit() and not _alive(int(pid))
-        except OSError:
+            age = time.time() - left.stat().st_mtime
+            if age > _STALE or (age > _NEW and _unlocked(left / _LOCK)):
+                shutil.rmtree(left, ignore_errors=True)
+        except OSError:  # another process swept it
             continue
-        if old or dead:
-            shutil.rmtree(left, ignore_errors=True)
 
 
-def _alive(pid: int) -> bool:
-    if os.name == "nt":  # os.kill would end it there
-        return True
+def _unlocked(file: Path) -> bool:
+    with open(file, "rb+") as lock:
+        return _try_lock(lock) is True
+
+
+def _try_lock(lock: BinaryIO) -> bool | None:
+    """Whether the lock could be taken (it goes when the file is closed); None where there are no locks."""
     try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
+        import fcntl
+
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
         return False
-    except OSError:
-        return True
+    except (ImportError, OSError):
+        return None
     return True

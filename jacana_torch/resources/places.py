@@ -13,6 +13,8 @@ import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 
+import platformdirs
+
 from ..errors import JacanaError
 
 RECEIPT = "installed.json"  # what `install` writes beside the files: package, sha256, sizes
@@ -21,24 +23,15 @@ RECEIPT = "installed.json"  # what `install` writes beside the files: package, s
 def home() -> Path:
     """JACANA_HOME, or the user's cache directory; an error where neither can be told."""
     given = os.environ.get("JACANA_HOME")
-    try:
-        if given:
-            return Path(given).expanduser().absolute()
-        return _user_cache() / "jacana_torch"
-    except RuntimeError:
+    if given:
+        return Path(os.path.expanduser(given)).absolute()
+    cache = platformdirs.user_cache_path("jacana_torch", appauthor=False)
+    if not cache.is_absolute():  # "~" stands where no home directory is known
         raise JacanaError(
             "this user has no home directory, so there is no cache for linguistic data: "
             "set JACANA_HOME to a directory"
-        ) from None
-
-
-def _user_cache() -> Path:
-    if sys.platform == "win32" and os.environ.get("LOCALAPPDATA"):
-        return Path(os.environ["LOCALAPPDATA"])
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches"
-    cache = os.environ.get("XDG_CACHE_HOME", "")
-    return Path(cache) if os.path.isabs(cache) else Path.home() / ".cache"
+        )
+    return cache
 
 
 def data_dir(name: str) -> Path:

@@ -28,7 +28,7 @@ def load(path: Path) -> Ppdb:
     def build(writer: Writer) -> None:
         _compile(source, writer)
 
-    return Ppdb(compiled("ppdb", VERSION, [source], build))
+    return Ppdb(compiled("ppdb", VERSION, [source], build), path)
 
 
 def _compile(source: Path, writer: Writer) -> None:
@@ -65,16 +65,15 @@ def _read(source: Path) -> list[tuple[str, str]]:
 class Ppdb:
     """A symmetric set of pairs of words, which are compared in lower case."""
 
-    def __init__(self, arrays: Arrays) -> None:
+    def __init__(self, arrays: Arrays, path: Path) -> None:
+        self.path = path
         self._words, self._keys = StringTable(arrays, "words"), arrays["keys"]
 
     def __len__(self) -> int:
         return len(self._keys)
 
     def __reduce__(self):  # worker processes open the same arrays from the cache
-        from . import ppdb
-
-        return ppdb, ()
+        return load, (self.path,)
 
     def contains(self, left: Sequence[str], right: Sequence[str]) -> np.ndarray:
         """For each pair (left[k], right[k]), in either order, whether it is a paraphrase."""

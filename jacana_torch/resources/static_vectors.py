@@ -106,7 +106,7 @@ class Vectors:
             missing = np.flatnonzero(rows < 0)
             if not len(missing):
                 break
-            rows[missing] = self._words.lookup([change(words[k]) for k in missing])
+            rows[missing] = self._words.lookup([change(words[k]) for k in missing.tolist()])
         return rows
 
     def rows(self, ids: np.ndarray) -> np.ndarray:

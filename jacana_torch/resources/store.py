@@ -20,7 +20,7 @@ import numpy as np
 
 from ..errors import JacanaError
 from . import places
-from .install import scratch
+from .install import HomeNotWritable, scratch
 
 log = logging.getLogger(__name__)
 _INDEX = "index.json"
@@ -42,7 +42,7 @@ class Writer:
 
     def __init__(self, directory: Path | None) -> None:
         self._directory = directory
-        self._streams: dict[str, BinaryIO] = {}
+        self._streams: dict[str, BinaryIO | io.BytesIO] = {}
         self._shapes: dict[str, tuple[str, list[int]]] = {}
         self.meta: dict[str, Any] = {}
 
@@ -56,14 +56,15 @@ class Writer:
         if dtype != piece.dtype.str or shape[1:] != list(piece.shape[1:]):
             raise ValueError(f"{name} holds {dtype} {shape[1:]}, not {piece.dtype.str} {piece.shape[1:]}")
         shape[0] += len(piece)
-        self._streams[name].write(memoryview(piece).cast("B") if piece.size else b"")
+        self._streams[name].write(piece.tobytes())
 
     def finish(self) -> Arrays | None:
         """The arrays, where they are in memory; on disk, the index that makes the directory complete."""
         if self._directory is None:
             kept = {}
             for name, (dtype, shape) in self._shapes.items():
-                kept[name] = np.frombuffer(self._streams[name].getvalue(), dtype=dtype).reshape(shape)
+                self._streams[name].seek(0)
+                kept[name] = np.frombuffer(self._streams[name].read(), dtype=dtype).reshape(shape)
             return Arrays(kept, self.meta)
         self.close()
         index = {"arrays": self._shapes, "meta": self.meta}
@@ -89,9 +90,7 @@ def compiled(kind: str, version: int, sources: Iterable[Path], build: Callable[[
     try:
         with scratch() as temporary:
             return _build_on_disk(build, temporary / "compiled", target)
-    except JacanaError as error:
-        if not isinstance(error.__cause__ or error.__context__, OSError):
-            raise
+    except HomeNotWritable as error:
         log.warning("%s is kept in memory, and prepared anew at each start: %s", kind, error)
         return _in_memory(build)
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from io import BufferedReader
 from itertools import islice
 from pathlib import Path
-from typing import IO
+from typing import Any
 
 import numpy as np
 
@@ -65,7 +65,7 @@ def read_vectors(path: Path) -> Iterator[Block]:
 def _opened(path: Path) -> BufferedReader:
     """A stream that can show its first megabyte."""
     if path.suffix == ".gz":
-        raw: IO[bytes] = gzip.open(path)
+        raw: Any = gzip.open(path)
     elif path.suffix == ".zip":
         archive = zipfile.ZipFile(path)
         inside = [entry for entry in archive.infolist() if not entry.is_dir()]
@@ -74,7 +74,7 @@ def _opened(path: Path) -> BufferedReader:
         raw = archive.open(inside[0])
     else:
         raw = open(path, "rb", buffering=0)
-    return BufferedReader(raw, _PEEK)  # type: ignore[type-var]
+    return BufferedReader(raw, _PEEK)
 
 
 def _word2vec_header(head: bytes) -> tuple[int, int] | None:

@@ -62,13 +62,14 @@ def load(path: Path) -> WordNet:
     def build(writer: Writer) -> None:
         compile_wordnet(path, writer)
 
-    return WordNet(compiled("wordnet", VERSION, sources, build))
+    return WordNet(compiled("wordnet", VERSION, sources, build), path)
 
 
 class WordNet:
     """Words are looked up in lower case with underscores for spaces; the part of speech is n, v, a, r or None."""
 
-    def __init__(self, arrays: Arrays) -> None:
+    def __init__(self, arrays: Arrays, path: Path) -> None:
+        self.path = path
         self._arrays = arrays
         self._forms = StringTable(arrays, "forms")
         self._starts, self._synset_of = arrays["senses.starts"], arrays["senses.synset"]
@@ -83,9 +84,7 @@ class WordNet:
         self.morphy = lru_cache(maxsize=1 << 18)(self.morphy)  # type: ignore[method-assign]
 
     def __reduce__(self):  # worker processes open the same arrays from the cache
-        from . import wordnet
-
-        return wordnet, ()
+        return load, (self.path,)
 
     # -- words
 
