@@ -1,0 +1,114 @@
+"""Corpora, format naacl: the shared tasks' (WPT 2003, 2005) `sentence i j [S|P] [confidence]`, all counted from 1.
+
+Such files carry no text. It comes from beside them: `read(..., text=...)` with a file of pairs or with the task's
+two files of sentences, or `align_to` with the gold. A position 0 is NULL and links nothing. Lines come in any
+order, so the links (and only they) are held in memory.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from ..errors import CorpusError
+from ..types import Alignment, Example
+from ._links import alignment_of
+from ._source import Source, per_line, quote
+
+SUFFIXES = (".naacl", ".wa")
+
+_NUMBER = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
+_LINE = re.compile(
+    rf"[ \t]*([0-9]{{1,9}})[ \t]+([0-9]{{1,9}})[ \t]+([0-9]{{1,9}})(?:[ \t]+([SP]))?(?:[ \t]+({_NUMBER}))?[ \t]*"
+)
+
+Row = tuple[int, int, int, bool, float | None]  # line, i, j, possible, confidence
+
+
+@dataclass
+class Numbered:
+    """The links of one sentence, and what was wrong with one of its lines, which spoils them all."""
+
+    rows: list[Row] = field(default_factory=list)
+    error: CorpusError | None = None
+
+    def over(self, n_source: int, n_target: int, file: str) -> Alignment:
+        if self.error is not None:
+            raise self.error
+        for line, i, j, _, _ in self.rows:
+            if i > n_source or j > n_target:
+                raise CorpusError(f"link {i} {j} is out of range for {n_source} x {n_target} tokens", file, line)
+        rows = [row for row in self.rows if row[1] and row[2]]
+        return Alignment(
+            n_source,
+            n_target,
+            frozenset((i - 1, j - 1) for _, i, j, possible, _ in rows if not possible),
+            frozenset((i - 1, j - 1) for _, i, j, possible, _ in rows if possible),
+            {(i - 1, j - 1): value for _, i, j, _, value in rows if value is not None},
+        )
+
+
+def sniff(lines: Sequence[str]) -> bool:
+    return bool(lines) and all(_LINE.fullmatch(line) for line in lines[:5])
+
+
+def read(source: Source) -> Iterator[Example | CorpusError]:
+    raise CorpusError(
+        "naacl holds links without the sentences: read it together with them (text=), or evaluate it "
+        "against a file that has them",
+        source.name,
+    )
+
+
+def read_numbered(source: Source) -> tuple[dict[int, Numbered], list[CorpusError]]:
+    """Links by sentence number, and the errors of lines whose sentence is not known."""
+    sentences: dict[int, Numbered] = {}
+    errors: list[CorpusError] = []
+    for number, item in enumerate(per_line(source, _parse), start=1):
+        if item is None:
+            continue
+        if isinstance(item, CorpusError):
+            errors.append(item)
+            continue
+        sentence, i, j, possible, confidence = item
+        if sentence == 0:
+            errors.append(CorpusError("there is no sentence 0: sentences count from 1", source.name, number))
+            continue
+        entry = sentences.setdefault(sentence, Numbered())
+        if isinstance(confidence, str):
+            entry.error = entry.error or CorpusError(confidence, source.name, number)
+        else:
+            entry.rows.append((number, i, j, possible, confidence))
+    return sentences, errors
+
+
+def _parse(line: str) -> tuple[int, int, int, bool, float | str | None] | None:
+    """The line's values. A string in place of the confidence says what is wrong where the sentence is known."""
+    if not line.strip():
+        return None
+    match = _LINE.fullmatch(line)
+    if match is None:
+        wrong = f"expected 'sentence i j [S|P] [confidence]' and not {quote(line)}"
+        first = re.match(r"[ \t]*([0-9]{1,9})[ \t]", line)
+        if first is None:
+            raise ValueError(wrong)
+        return int(first[1]), 0, 0, False, wrong
+    sentence, i, j = int(match[1]), int(match[2]), int(match[3])
+    confidence: float | str | None = float(match[5]) if match[5] else None
+    if isinstance(confidence, float) and not math.isfinite(confidence):
+        confidence = f"the confidence {quote(match[5])} is beyond all numbers"
+    return sentence, i, j, match[4] == "P", confidence
+
+
+def write(examples: Iterable[Example]) -> Iterator[str]:
+    """The n-th example is sentence n, whatever its id; one without links leaves no line."""
+    for number, example in enumerate(examples, start=1):
+        gold = alignment_of(example)
+        lines = []
+        for i, j in gold.all_links:
+            confidence = gold.confidence.get((i, j))
+            tail = f" {float(confidence)!r}" if confidence is not None else ""
+            lines.append(f"{number} {i + 1} {j + 1} {'S' if (i, j) in gold.sure else 'P'}{tail}\n")
+        yield "".join(lines)
