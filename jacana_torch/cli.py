@@ -12,7 +12,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 
-from .errors import JacanaError
+from .errors import ConfigError, JacanaError
 from .version import __version__
 
 USER_ERROR, INTERRUPTED, READER_GONE = 2, 130, 141
@@ -117,7 +117,7 @@ def _failed(message: str, code: int) -> int:
 
 def presentable(message: str, longest: int = LONGEST_MESSAGE) -> str:
     """A message that a terminal can be shown: control characters escaped, and not endless."""
-    clean = "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in message)
+    clean = "".join(c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape").decode() for c in message)
     return clean if len(clean) <= longest else f"{clean[: longest - 20]} ... ({len(clean)} characters)"
 
 
@@ -243,7 +243,14 @@ def _convert(arguments: argparse.Namespace) -> int:
 def _train(overrides: Sequence[str]) -> int:
     from . import run
 
-    return run.main(list(overrides)) or 0
+    try:
+        run.main(list(overrides))
+    except Exception as error:
+        # Hydra's own errors are mistakes in overrides or configs; its classes are at home in run.py, not here.
+        if type(error).__module__.split(".")[0] not in ("hydra", "omegaconf"):
+            raise
+        raise ConfigError(str(error)) from None
+    return 0
 
 
 def _models(arguments: argparse.Namespace) -> int:

@@ -126,3 +126,39 @@ def test_scoring_works_where_nothing_but_the_package_is(installed, tmp_path):
     (tmp_path / "guess.pharaoh").write_text("0-0 1-1\n")
     done = run(installed / "jacana-torch", "evaluate", "gold.pharaoh", "guess.pharaoh", cwd=tmp_path)
     assert done.stdout.startswith("P 100.00  R 66.67  F1 80.00  exact 0.00")
+
+
+def test_training_and_aligning_work_where_nothing_but_the_package_is(installed, tmp_path):
+    words = "red old small bridge dog house river book tall green teacher walks sings reads under near".split()
+    lines = []
+    for start in range(12):
+        source = [words[(start + step * (start % 3 + 1)) % len(words)] for step in range(5)]
+        target = source[::-1][: 3 + start % 3]
+        links = " ".join(f"{source.index(word)}-{j}" for j, word in enumerate(target))
+        lines.append(f"{' '.join(source)}\t{' '.join(target)}\t{links}\n")
+    (tmp_path / "corpus.pharaoh").write_text("".join(lines))
+    done = run(
+        installed / "jacana-torch", "train", "data.root=.", "data.train=[corpus.pharaoh]", "annotate=none",
+        "features=[string,position,distortion]", "symmetrize=grow_diag", "output=tiny", cwd=tmp_path,
+    )  # fmt: skip
+    assert done.stdout == "tiny\n"
+    assert {"config.json", "weights.safetensors"} <= {path.name for path in (tmp_path / "tiny").iterdir()}
+    done = run(
+        installed / "jacana-torch", "align", "--model", "tiny", cwd=tmp_path, input="old red dog\tdog old\n"
+    )
+    assert done.stdout == "0-1 2-0\n"
+
+
+def test_the_shipped_models_work_where_nothing_but_the_package_is(installed, tmp_path):
+    listed = run(
+        installed / "python",
+        "-c",
+        "import jacana_torch; print(*(m.name for m in jacana_torch.shipped()))",
+        cwd=tmp_path,
+    )
+    if "core" not in listed.stdout.split():
+        pytest.skip("this checkout ships no core model")
+    line = "The old bridge was closed .\tThey closed the old bridge .\n"
+    done = run(installed / "jacana-torch", "align", "--model", "core", cwd=tmp_path, input=line)
+    links = done.stdout.split()
+    assert done.stdout.count("\n") == 1 and {"1-3", "2-4", "5-5"} <= set(links)
