@@ -1,6 +1,6 @@
 """The vectors family: static word vectors, and whether another word of the sentence would be closer.
 
-In: a `Grid`, and one or more sets of vectors (a resource's name or a file). Out: for each set the cosine of the two
+In: a `Grid`, and one or more sets of vectors (a resource's name or a file). Out: for each the cosine of the two
 words, in steps for a linear model; where it stands in its row and column; and the cosines of two-word phrases.
 """
 
@@ -26,7 +26,7 @@ CLEARLY = 1e-5  # closer by less is rounding, and would change with the company 
 
 @dataclass(frozen=True)
 class Vectors:
-    """`vectors`: names or paths. `steps`: a column each for cosines from there on, of words that are not identical.
+    """`vectors`: names or paths. `steps`: a column for cosines from each on, of words not identical.
 
     `phrases` adds the cosines of a word with the other word and its neighbour together.
     """
@@ -71,7 +71,7 @@ def label_of(name_or_path: str) -> str:
 
 @dataclass(frozen=True)
 class _Cosines:
-    """`raw` [U] the cosine of each distinct pair of words, 0 where one is unknown; `cosine` the same, 1 for identical.
+    """`raw` [U] the cosine of each distinct pair of words, 0 where one is unknown; `cosine` has 1 for identical.
 
     `vectors` [W, d] of the grid's words, zero where unknown; `known` [W].
     """

@@ -110,7 +110,8 @@ class Twin:
         return {
             "row_max": max(0.0, *(self.cosine(m, j) for j in columns)), "row_max.not_identical": unlike,
             "row_max.free": unlike * lonely, "unknown": not known,
-            "nothing_near": lonely and known and unlike < 0.4, "nothing_at_all": lonely and known and unlike < 0.25,
+            "nothing_near": lonely and known and unlike < 0.4,
+            "nothing_at_all": lonely and known and unlike < 0.25,
         }  # fmt: skip
 
 
