@@ -36,7 +36,8 @@ class Ner:
         null = {"acronym.found": grid.row_max(any_acronym.astype(np.float64))}
         names = _Spans.of(grid, [[name_spans(s.tokens) for s in side] for side in _sides(grid)])
         _add_spans(grid, names, "name", columns, null)
-        link_blocks, null_blocks = [], []
+        link_blocks: list[Block] = []
+        null_blocks: list[Block] = []
         if self.entities:
             spans = [[entity_spans(s.layer("ner")) for s in side] for side in _sides(grid)]
             _add_spans(grid, _Spans.of(grid, spans), "entity", columns, null)
@@ -63,7 +64,7 @@ def _sparse(columns: dict[str, np.ndarray], n_cells: int) -> Block:
 
 @dataclass(frozen=True)
 class _Spans:
-    """Which span each token is in, numbered through the side, or -1; the length of each; the last token of each."""
+    """Which span each token is in, numbered through the side, or -1; the lengths; which tokens are last."""
 
     source: np.ndarray
     target: np.ndarray
@@ -86,7 +87,7 @@ class _Spans:
 
 def _numbered(start: np.ndarray, size: int, spans: Sequence[Sequence[Span]]) -> tuple[np.ndarray, np.ndarray]:
     number = np.full(size, -1, dtype=np.int64)
-    lengths = []
+    lengths: list[int] = []
     for offset, some in zip(start.tolist(), spans, strict=True):
         for first, behind in some:
             number[offset + first : offset + behind] = len(lengths)
@@ -153,11 +154,11 @@ def _type_blocks(grid: Grid) -> tuple[list[Block], list[Block]]:
     both = (left > 0) & (right > 0)
     columns = {"type.same": both & (left == right), "type.different": both & (left != right)}
     table = np.column_stack(list(columns.values())).astype(np.float64)
-    labels = tuple(f"type.{names[a] or 'O'}2{names[b] or 'O'}" for a, b in zip(left, right, strict=True))
+    titles = tuple(f"type.{names[a] or 'O'}2{names[b] or 'O'}" for a, b in zip(left, right, strict=True))
     meet = np.where((left == 0) & (right == 0), -1, np.arange(len(code)))
     used = np.flatnonzero(meet >= 0)
     meet[used] = np.arange(len(used))
-    link = [Block(tuple(columns), table, index), Block(tuple(labels[i] for i in used), None, meet[index])]
+    link = [Block(tuple(columns), table, index), Block(tuple(titles[i] for i in used), None, meet[index])]
     null = [Block(tuple(f"type.{name}" for name in names[1:]), None, sides[0] - 1)]
     return link, null
 

@@ -1,7 +1,7 @@
-"""Names in sentences: spans of entities and of capitalised words, and the runs of words an acronym may stand for.
+"""Names in sentences: spans of entities and of capitalised words, and the runs of words acronyms may stand for.
 
-In: a sentence's tokens and entity labels. Out: spans as (first, behind) positions, and the cells of a grid where an
-acronym meets a word of what it abbreviates.
+In: a sentence's tokens and entity labels. Out: spans as (first, behind) positions, and the cells of a grid where
+an acronym meets a word of what it abbreviates.
 """
 
 from __future__ import annotations

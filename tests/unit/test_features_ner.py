@@ -211,6 +211,16 @@ def test_acronyms_leave_linking_words_out_and_need_no_capitals_when_long():
     assert cells("the AP", "Big Apple Press Agency", "acronym.part") == {(1, 1), (1, 2)}
 
 
+def test_a_word_of_a_whole_name_is_not_also_of_a_part():
+    labels = ["O", "B-ORG", "I-ORG", "I-ORG"]  # the entity goes on where the capitals end
+    long = Sentence(("of", "Grain", "Trust", "members"), {"ner": labels})
+    short = Sentence(("GT",), {"ner": ["O"]})
+    found = written_out(Ner()(Grid([SentencePair(short, long)])).link)
+    assert [sorted(k for k in cell if k.startswith("acronym")) for cell in found] == [
+        [], ["acronym.whole"], ["acronym.whole"], []
+    ]  # fmt: skip
+
+
 def test_names_that_share_a_word():
     shared = cells("Mr. Osei spoke", "Kofi Osei spoke", "name.shares_word")
     assert shared == {(0, 0), (0, 1), (1, 0)}
