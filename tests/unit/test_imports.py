@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -103,6 +104,21 @@ def test_the_library_prints_nothing(path):
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             assert node.func.id != "print", f"{path}:{node.lineno} prints"
+
+
+def test_what_is_imported_is_declared():
+    """Someone else's environment has what pyproject.toml asks for, and nothing else that happens to be in ours."""
+    text = (PACKAGE.parent / "pyproject.toml").read_text(encoding="utf-8")
+    always, extras = text.split("\ndependencies = [")[1].split("[project.scripts]")[0].split("]", 1)
+    extras = "".join(line for line in extras.splitlines() if line.startswith("spacy ="))
+    declared = {name.lower() for name in re.findall(r'"([A-Za-z0-9_-]+)[<>=~]', always + extras)}
+    assert "torch" in declared and "spacy" in declared
+    comes_as = {"hydra": "hydra-core", "omegaconf": "hydra-core"}
+    for path in modules():
+        for line, name in imported(path):
+            top = name.split(".")[0]
+            known = top in sys.stdlib_module_names or top == "jacana_torch" or comes_as.get(top, top) in declared
+            assert known, f"{path}:{line} imports {top}, which pyproject.toml does not ask for"
 
 
 def test_the_walk_sees_every_kind_of_import(tmp_path, monkeypatch):
