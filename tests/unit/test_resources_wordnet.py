@@ -1,0 +1,426 @@
+"""WordNet against NLTK's own reader: on small made-up databases, and on the real one where it is installed."""
+
+from __future__ import annotations
+
+import pickle
+import random
+import subprocess
+import sys
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from jacana_torch.errors import JacanaError
+from jacana_torch.resources import available, path, store
+from jacana_torch.resources.wordnet_graph import RELATIONS, load
+
+SUFFIX = {"n": "noun", "v": "verb", "a": "adj", "r": "adv"}
+SYNSET_SYMBOLS = ["@", "@", "@i", "*", ">", "&", "#m", "#s", "#p", "$", "^"]
+INVERSE = {"@": "~", "@i": "~i", "#m": "%m", "#s": "%s", "#p": "%p"}
+STEMS = ["bod", "Cat", "dres", "fishes", "gladly", "hen", "ice_cream", "jog", "kin", "low", "men", "wolves", "Men"]
+
+
+def write_database(folder: Path, seed: int) -> Path:
+    """A small random database in WordNet's format: several senses, cased forms, markers, all pointers we read."""
+    rng = random.Random(seed)
+    synsets = []
+    for pos in "nvar":
+        for _ in range(rng.randint(6, 10)):
+            words = rng.sample(STEMS, rng.randint(1, 3))
+            if len({word.lower() for word in words}) < len(words):
+                words = words[:1]
+            synsets.append({"pos": pos, "words": words, "pointers": []})
+    for _ in range(90):
+        a, b = rng.randrange(len(synsets)), rng.randrange(len(synsets))
+        symbol = rng.choice(SYNSET_SYMBOLS)
+        if a == b or (symbol.startswith("@") and a < b):  # hypernyms make no circle
+            continue
+        symbols = [(a, symbol, b)] + [(b, INVERSE.get(symbol), a)] * (symbol in INVERSE)
+        for source, sign, target in symbols:
+            synsets[source]["pointers"].append((sign, target, 0, 0))
+    for _ in range(30):
+        a, b = rng.randrange(len(synsets)), rng.randrange(len(synsets))
+        i, j = rng.randint(1, len(synsets[a]["words"])), rng.randint(1, len(synsets[b]["words"]))
+        synsets[a]["pointers"].append((rng.choice(["!", "+", "\\"]), b, i, j))
+    head, *others = [k for k, synset in enumerate(synsets) if synset["pos"] == "a"]
+    for satellite in others[::2]:
+        synsets[satellite]["pos"] = "s"
+        synsets[satellite]["pointers"].append(("&", head, 0, 0))
+    folder.mkdir(parents=True)
+    _write_files(folder, synsets, rng)
+    return folder
+
+
+def _line(synset: dict, synsets: list[dict]) -> str:
+    marker = "(p)" if synset["pos"] == "a" else ""
+    words = " ".join(f"{word}{marker} 0" for word in synset["words"])
+    pointers = "".join(
+        f" {sign} {synsets[target].get('offset', 0):08d} {synsets[target]['pos']} {i:02x}{j:02x}"
+        for sign, target, i, j in dict.fromkeys(synset["pointers"])
+    )
+    frames = " 01 + 02 00" if synset["pos"] == "v" else ""
+    head = f"{synset.get('offset', 0):08d} 03 {synset['pos']} {len(synset['words']):02x} {words}"
+    return f'{head} {len(dict.fromkeys(synset["pointers"])):03d}{pointers}{frames} | what it means; "so | so"  \n'
+
+
+def _write_files(folder: Path, synsets: list[dict], rng: random.Random) -> None:
+    licence = "  1 This database is made up.  \n"
+    for pos in SUFFIX:
+        at = len(licence)
+        for synset in (s for s in synsets if s["pos"].replace("s", "a") == pos):
+            synset["offset"] = at
+            at += len(_line(synset, synsets).replace(" | so", " - so"))
+    for pos, suffix in SUFFIX.items():
+        own = [s for s in synsets if s["pos"].replace("s", "a") == pos]
+        lines = "".join(_line(s, synsets).replace(" | so", " - so") for s in own)
+        (folder / f"data.{suffix}").write_text(licence + lines)
+        index = licence
+        for form in sorted({word.lower() for s in own for word in s["words"]}):
+            senses = [s["offset"] for s in own if form in (w.lower() for w in s["words"])]
+            rng.shuffle(senses)
+            count = len(senses)
+            index += f"{form} {pos} {count} 2 @ ~ {count} 0 {' '.join(f'{o:08d}' for o in senses)}  \n"
+        (folder / f"index.{suffix}").write_text(index)
+        (folder / f"{suffix}.exc").write_text("wolves wolf\ncats hen cat\n" if pos == "n" else "jogged low\n")
+    (folder / "lexnames").write_text("".join(f"{k:02d}\tnoun.x{k}\t1\n" for k in range(45)))
+    for name in ("cntlist.rev", "index.sense"):
+        (folder / name).write_text("")
+
+
+def nltk_reader(folder: Path, monkeypatch):
+    """NLTK's reader, which accepts only what is under nltk.data.path."""
+    import nltk.data
+    from nltk.corpus.reader.wordnet import WordNetCorpusReader
+
+    class Reader(WordNetCorpusReader):
+        def map_wn(self, version="wordnet"):  # for other languages; it looks for a second WordNet in corpora/
+            return None
+
+    monkeypatch.setattr(nltk.data, "path", [*nltk.data.path, str(folder.parent)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return Reader(str(folder), None)
+
+
+class Slow:
+    """Every relation by walking NLTK's objects, sense by sense."""
+
+    METHODS = {
+        "entailing": "entailments", "causing": "causes", "member_of": "member_holonyms", "similar": "similar_tos",
+        "substance_of": "substance_holonyms", "part_of": "part_holonyms", "verb_group": "verb_groups",
+    }  # fmt: skip
+    INVERSES = {
+        "entailed_by": "entailing", "caused_by": "causing", "has_member": "member_of",
+        "has_substance": "substance_of", "has_part": "part_of", "hyponym": "hypernym",
+        "hyponym_deep": "hypernym_deep",
+    }  # fmt: skip
+
+    def __init__(self, reader, depth: int) -> None:
+        self.reader, self.depth = reader, depth
+
+    def senses(self, query):
+        return self.reader.synsets(query[0].replace(" ", "_"), query[1])
+
+    def lemmas(self, query):
+        found = []
+        for pos in query[1] or "nvar":
+            for form in self.reader._morphy(query[0].lower().replace(" ", "_"), pos):
+                for synset in self.reader.synsets(form, pos, check_exceptions=False):
+                    found += [lemma for lemma in synset.lemmas() if lemma.name().lower() == form]
+        return found
+
+    def above(self, synset):
+        return {*synset.hypernyms(), *synset.instance_hypernyms()}
+
+    def all_above(self, synset):
+        reached, edge = set(), {synset}
+        for _ in range(self.depth):
+            edge = set().union(*map(self.above, edge)) if edge else set()
+            reached |= edge
+        return reached
+
+    def holds(self, relation: str, left, right) -> bool:
+        if relation in self.INVERSES:
+            return self.holds(self.INVERSES[relation], right, left)
+        here, there = self.senses(left), set(self.senses(right))
+        if relation == "synonym":
+            return bool(there & set(here))
+        if relation == "hypernym":
+            return any(there & self.above(s) for s in here)
+        if relation == "hypernym_deep":
+            return any(there & self.all_above(s) for s in here)
+        if relation == "sister":
+            return any(a != b and self.above(a) & self.above(b) for a in here for b in there)
+        if relation in self.METHODS:
+            return any(there & set(getattr(s, self.METHODS[relation])()) for s in here)
+        method = {"antonym": "antonyms", "derived": "derivationally_related_forms", "pertainym": "pertainyms"}[
+            relation
+        ]
+        named = {(lemma.synset(), lemma.name().lower()) for lemma in self.lemmas(right)}
+        return any(
+            (other.synset(), other.name().lower()) in named
+            for lemma in self.lemmas(left)
+            for other in getattr(lemma, method)()
+        )
+
+
+def check_relations(net, reader, left, right, depth: int) -> dict[str, int]:
+    found = net.related(left, right, depth=depth)
+    assert tuple(found) == RELATIONS
+    slow = Slow(reader, depth)
+    for name, values in found.items():
+        assert values.dtype == bool and values.shape == (len(left),)
+        for k, (a, b) in enumerate(zip(left, right, strict=True)):
+            assert values[k] == slow.holds(name, a, b), (name, a, b)
+    return {name: int(values.sum()) for name, values in found.items()}
+
+
+@pytest.fixture(autouse=True)
+def _own_home(tmp_path, monkeypatch, request):
+    if "real" not in request.node.name and "known_facts" not in request.node.name:
+        monkeypatch.setenv("JACANA_HOME", str(tmp_path / "home"))
+    load.cache_clear()
+    yield
+    load.cache_clear()
+
+
+@pytest.fixture
+def database(tmp_path):
+    return write_database(tmp_path / "corpora" / "wordnet", 1)
+
+
+FORMS = sorted(
+    {s.lower() for s in STEMS} | {"cats", "wolf", "bods", "jogged", "lower", "fish", "dresses", "nothing"}
+)
+
+
+def test_made_up_databases_give_what_nltk_gives(tmp_path, monkeypatch):
+    total = dict.fromkeys(RELATIONS, 0)
+    for seed in range(4):
+        folder = write_database(tmp_path / f"made{seed}" / "wordnet", seed)
+        net, reader = load(folder), nltk_reader(folder, monkeypatch)
+        queries = [(form, pos) for form in FORMS for pos in (None, "n", "v", "a", "r")]
+        for form, pos in queries:
+            assert net.morphy(form, pos) == reader.morphy(form, pos), (form, pos)
+            ours = [net.offset(s) for s in net.synsets(form, pos).tolist()]
+            assert ours == [(s.pos(), s.offset()) for s in reader.synsets(form, pos)], (form, pos)
+        rng = random.Random(seed)
+        left, right = rng.choices(queries, k=500), rng.choices(queries, k=500)
+        for name, count in check_relations(net, reader, left, right, depth=1 + seed).items():
+            total[name] += count
+    assert min(total.values()) > 0, total  # every relation was put to the test
+
+
+def _real():
+    if not available("wordnet"):
+        pytest.skip("WordNet is not installed: jacana-torch resources install wordnet")
+    source = path("wordnet")
+    if not source.is_dir():
+        pytest.skip("NLTK's reader is compared on a directory, and this WordNet is a zip")
+    return source
+
+
+@pytest.fixture(scope="module")
+def real_reader():
+    with pytest.MonkeyPatch.context() as patch:
+        yield nltk_reader(_real(), patch)
+
+
+def test_real_wordnet_morphology_is_nltks(real_reader):
+    net = load(_real())
+    rng = random.Random(5)
+    forms = rng.sample(sorted(real_reader._lemma_pos_offset_map), 1500)
+    exceptions = [form for pos in "nvar" for form in real_reader._exception_map[pos]]
+    endings = [
+        "",
+        "s",
+        "es",
+        "ies",
+        "ed",
+        "d",
+        "ing",
+        "er",
+        "r",
+        "est",
+        "men",
+        "ves",
+        "ches",
+        "shes",
+        "xes",
+        "zes",
+    ]
+    forms = [form[: len(form) - rng.randint(0, 2)] + rng.choice(endings) for form in forms] + forms + exceptions
+    everything = sorted(real_reader._lemma_pos_offset_map)
+    for base, inflected in INFLECTED:
+        fitting = [form for form in everything if form.endswith(base)]
+        forms += [form[: len(form) - len(base)] + inflected for form in rng.sample(fitting, 150)]
+    forms += ["", "s", "ing", "Dogs", "U.S.", "naïve", "\ud800", "ice cream"]
+    for form in forms:
+        for pos in (None, "n", "v", "a", "r"):
+            assert net.morphy(form, pos) == real_reader.morphy(form, pos), (form, pos)
+
+
+def test_real_wordnet_senses_are_nltks_in_order(real_reader):
+    net = load(_real())
+    forms = random.Random(6).sample(sorted(real_reader._lemma_pos_offset_map), 1200)
+    for form in [*forms, "Dogs", "run", "well", "better", "saw", "leaves", "qwxz"]:
+        for pos in (None, "n", "v", "a", "r"):
+            ours = [net.offset(s) for s in net.synsets(form, pos).tolist()]
+            assert ours == [(s.pos(), s.offset()) for s in real_reader.synsets(form, pos)], (form, pos)
+
+
+INFLECTED = [
+    ("", "s"), ("s", "ses"), ("f", "ves"), ("x", "xes"), ("z", "zes"), ("ch", "ches"), ("sh", "shes"), ("man", "men"),
+    ("y", "ies"), ("e", "es"), ("", "es"), ("e", "ed"), ("", "ed"), ("e", "ing"), ("", "ing"), ("", "er"),
+    ("", "est"), ("e", "er"), ("e", "est"),
+]  # fmt: skip
+
+
+PAIRS = """car automobile|dog canine|canine dog|dog animal|animal dog|snore sleep|sleep snore|kill die|die kill
+tree forest|forest tree|finger hand|hand finger|water ice|steel iron|iron steel|hot cold|cold hot|decide decision
+decision decide|quickly quick|quick quickly|cat dog|paris city|bought purchase|feet inch|large big|heavy hefty
+show prove|oxygen air|air oxygen|ice_cream dessert|Ice-cream food|wet damp|member club|give have
+France Europe|better good"""
+
+
+def test_real_wordnet_relations_are_nltks(real_reader):
+    net = load(_real())
+    named = [tuple(pair.split()) for pair in PAIRS.replace("\n", "|").split("|")]
+    queries = [((a, pos), (b, pos)) for a, b in named for pos in (None, "n", "v", "a")]
+    rng = random.Random(7)
+    words = [a for pair in named for a in pair]
+    queries += [((rng.choice(words), None), (rng.choice(words), None)) for _ in range(400)]
+    counts = check_relations(net, real_reader, [a for a, _ in queries], [b for _, b in queries], depth=3)
+    assert min(counts.values()) > 0, counts
+
+
+def test_real_wordnet_is_quick():
+    net = load(_real())
+    load.cache_clear()
+    begun = time.perf_counter()
+    net = load(_real())
+    opening = time.perf_counter() - begun
+    rng = random.Random(8)
+    words = rng.sample([form for form in net._id if "_" not in form], 8000)
+    left = [(rng.choice(words), None) for _ in range(150_000)]
+    right = [(rng.choice(words), None) for _ in range(150_000)]
+    begun = time.perf_counter()
+    net.related(left, right)
+    asking = time.perf_counter() - begun
+    assert opening < 1 and asking < 5, (opening, asking)  # 0.04 and 0.15 s here; bounds for a busy machine
+
+
+def test_known_facts_that_were_once_wrong_elsewhere():
+    net = load(_real())
+    facts = net.related(
+        [("cat", "n"), ("dog", "n"), ("dog", "n")], [("dog", "n"), ("canine", "n"), ("animal", "n")]
+    )
+    assert facts["hypernym"].tolist() == [False, True, False]  # sharing a hypernym is not being one
+    assert facts["sister"].tolist()[0] is False and facts["hypernym_deep"].tolist() == [False, True, True]
+
+
+def test_lemma_changes_case_and_never_fails(database):
+    net = load(database)
+    assert net.lemma("Cats", "n") == "cat" if not net.knows("hen", "n") else net.lemma("Cats", "n") == "hen"
+    assert net.lemma("Zzyzx") == "zzyzx" and net.lemma("") == ""
+    assert net.morphy("Cat") is None  # as NLTK's
+
+
+def test_no_pairs_unequal_pairs_and_bad_depth(database):
+    net = load(database)
+    assert all(values.shape == (0,) for values in net.related([], []).values())
+    unknown = net.related([("zzyzx", None)], [("qwxz", "n")])
+    assert not any(values.any() for values in unknown.values())
+    with pytest.raises(ValueError, match="2 left words"):
+        net.related([("cat", None)] * 2, [("cat", None)])
+    with pytest.raises(ValueError, match="depth"):
+        net.related([], [], depth=0)
+
+
+def test_the_second_opening_reads_no_source_and_a_changed_source_is_read_anew(database, caplog):
+    caplog.set_level("INFO")
+    load(database)
+    load.cache_clear()
+    load(database)
+    assert caplog.text.count("preparing") == 1
+    load.cache_clear()
+    with open(database / "noun.exc", "a") as out:
+        out.write("kine kin\n")
+    net = load(database)
+    assert caplog.text.count("preparing") == 2 and net.base_forms("kine", "n") in ([], ["kin"])
+
+
+def test_damaged_arrays_are_built_again(database, tmp_path, caplog):
+    before = load(database).related([("cat", None)], [("hen", None)])
+    load.cache_clear()
+    (compiled,) = (tmp_path / "home" / "compiled").iterdir()
+    for file, content in (("senses.synset", b"x"), ("index.json", b"{"), ("forms.bytes", None)):
+        (compiled / file).unlink() if content is None else (compiled / file).write_bytes(content)
+        again = load(database).related([("cat", None)], [("hen", None)])
+        load.cache_clear()
+        assert all(np.array_equal(before[name], again[name]) for name in before)
+    assert caplog.text.count("built again") >= 2
+
+
+def test_without_a_place_to_write_it_works_from_memory(database, tmp_path, monkeypatch, caplog):
+    expected = load(database).related([("cat", None)] * 3, [("hen", None), ("kin", None), ("low", None)])
+    (tmp_path / "file").write_text("not a directory")
+    monkeypatch.setenv("JACANA_HOME", str(tmp_path / "file" / "home"))
+    load.cache_clear()
+    found = load(database).related([("cat", None)] * 3, [("hen", None), ("kin", None), ("low", None)])
+    assert all(np.array_equal(expected[name], found[name]) for name in expected)
+    assert "kept in memory" in caplog.text
+
+
+def test_it_travels_to_other_processes(database):
+    net = load(database)
+    data = pickle.dumps(net)
+    assert len(data) < 1000
+    assert pickle.loads(data) is net
+
+
+def test_two_processes_may_compile_at_once(database, tmp_path):
+    script = (
+        "import sys; sys.path.insert(0, sys.argv[1])\n"
+        "from pathlib import Path; from jacana_torch.resources.wordnet_graph import load\n"
+        "print(len(load(Path(sys.argv[2]))._id))"
+    )
+    command = [sys.executable, "-c", script, str(Path(__file__).parents[2]), str(database)]
+    running = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(3)]
+    ends = [process.communicate() for process in running]
+    assert len({out for out, _ in ends}) == 1 and all(p.returncode == 0 for p in running), ends
+    assert len(list((tmp_path / "home" / "compiled").iterdir())) == 1
+    assert list((tmp_path / "home" / "tmp").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("file", "change", "message"),
+    [
+        ("data.noun", lambda text: text[: len(text) // 2], r"data\.noun:\d+: |points .* which is not there"),
+        ("data.verb", lambda text: text.replace("\n", "\r\n"), r"data\.verb:\d+: .*stands at byte"),
+        ("data.adj", lambda text: "", r"data\.adj is empty"),
+        ("index.noun", lambda text: text.replace(" n ", " n x", 1), r"index\.noun:2: "),
+        ("index.adv", lambda text: text + "late r 1 1 @ 1 0 00000007\n", r"index\.adv:\d+: "),
+    ],
+)
+def test_damaged_files_are_named_with_their_line(database, file, change, message):
+    text = (database / file).read_bytes().decode()
+    (database / file).write_bytes(change(text).encode())
+    with pytest.raises(JacanaError, match=message):
+        load(database)
+    assert "jacana-torch resources install wordnet" in _message(database) or "empty" in _message(database)
+
+
+def _message(database: Path) -> str:
+    with pytest.raises(JacanaError) as caught:
+        load(database)
+    return str(caught.value)
+
+
+def test_a_missing_source_is_an_error_not_a_traceback(tmp_path):
+    with pytest.raises(JacanaError, match=r"cannot read .*data\.noun"):
+        load(tmp_path)
+    assert store.places.home() == tmp_path / "home"
