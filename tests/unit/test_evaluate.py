@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jacana_torch.corpora import read
 from jacana_torch.errors import ConfigError, JacanaError
 from jacana_torch.evaluate import Score, count, score
 from jacana_torch.types import Alignment
@@ -108,3 +109,11 @@ def test_what_cannot_be_scored_says_why():
         score([], [])
     with pytest.raises(ConfigError, match="'some'"):
         score(GOLD, GUESS, "some")
+
+
+def test_annotator_c_against_the_majority_on_msr_dev(data_root):
+    """Known figures for these two files: 93.0 F1 and 51.4 % exact."""
+    gold, other = ([e.gold for e in read(data_root / "msr" / f"RTE2_dev_{name}.align.txt")] for name in "MC")
+    result = score(gold, other)
+    assert result.pairs == 800
+    assert round(100 * result.f1, 1) == 93.0 and round(100 * result.exact, 1) == 51.4
