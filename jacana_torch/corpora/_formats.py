@@ -44,9 +44,10 @@ def _named(name: str | None) -> list[str]:
 
 def head_lines(head: bytes) -> list[str]:
     """The whole lines of a file's first bytes that are not blank; a cut off last one only if there is no other."""
-    lines = head.decode("utf-8", "replace").removeprefix(BOM).split("\n")
-    whole = lines[:-1] if len(lines) > 1 and lines[-1] else lines
-    return [line for each in whole if (line := each.removesuffix("\r")).strip(f" \t{BOM}")][:_HEAD_LINES]
+    lines = [each.removesuffix("\r") for each in head.decode("utf-8", "replace").removeprefix(BOM).split("\n")]
+    cut_off = bool(lines[-1])
+    filled = [line for line in lines if line.strip(f" \t{BOM}")]
+    return (filled[:-1] if cut_off and len(filled) > 1 else filled)[:_HEAD_LINES]
 
 
 def guess(name: str | None, head: bytes) -> str:

@@ -91,8 +91,8 @@ class Source:
 
     @staticmethod
     def _look_at(read: Callable[[int], bytes], head: bytes) -> bytes:
-        """At least the first line, unless it is endless."""
-        while b"\n" not in head and len(head) < _LONGEST_HEAD and (more := read(_BLOCK)):
+        """At least the first line that is not blank, unless it is endless."""
+        while b"\n" not in head.lstrip() and len(head) < _LONGEST_HEAD and (more := read(_BLOCK)):
             head += more
         return head
 

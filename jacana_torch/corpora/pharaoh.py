@@ -13,7 +13,16 @@ from functools import partial
 
 from ..errors import CorpusError
 from ..types import Example, Link
-from ._columns import LinkText, format_bare, format_pair, link_texts, looks_like_links, parse_bare, parse_pair
+from ._columns import (
+    LinkText,
+    columns,
+    format_bare,
+    format_pair,
+    link_texts,
+    looks_like_links,
+    parse_bare,
+    parse_pair,
+)
 from ._links import Links, format_links
 from ._source import Source, per_line
 
@@ -25,7 +34,9 @@ log = logging.getLogger(__name__)
 def sniff(lines: Sequence[str]) -> bool:
     """Links in the only or the third column, none of them possible."""
     texts = link_texts(lines)
-    return bool(texts) and not any("p" in text for text in texts if looks_like_links(text))
+    if not texts:  # perhaps pairs with a third column that is there and empty: no links were found
+        return bool(lines) and all(len(found := columns(line)) == 3 and not found[2].strip() for line in lines)
+    return not any("p" in text for text in texts if looks_like_links(text))
 
 
 def read(source: Source) -> Iterator[Example | CorpusError]:
