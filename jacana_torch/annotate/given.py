@@ -127,7 +127,7 @@ class GivenAnnotator:
         """The records of each pair: by its id, or by order where no id is known to the other side."""
         records = self._records or []
         both = list(zip(records[::2], records[1::2], strict=True))
-        by_id: dict[str, tuple[Record, Record]] = {}
+        by_id: dict[str | None, tuple[Record, Record]] = {}
         for found in both:
             name = found[0].id
             if name is not None and by_id.setdefault(name, found) is not found:
@@ -142,7 +142,7 @@ class GivenAnnotator:
         absent = [pair.id for pair in pairs if pair.id not in by_id]
         if absent and self.unmatched == "error":
             raise self._no_match(f"nothing for {len(absent)} of {len(pairs)} pairs, the first {absent[0]!r}")
-        return [by_id.get(pair.id, (None, None)) if pair.id is not None else (None, None) for pair in pairs]
+        return [by_id.get(pair.id, (None, None)) for pair in pairs]
 
     def _by_tokens(self, pairs: Sequence[SentencePair]) -> list[tuple[Record | None, Record | None]]:
         """The record of each sentence: of the same side if there is one, and spelt the same if there is one."""

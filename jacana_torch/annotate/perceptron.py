@@ -181,7 +181,7 @@ def _schedule(tags: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndar
     fresh |= starts
     count = np.cumsum(~known)  # undecided cells up to and with this one
     begins = np.maximum.accumulate(np.where(fresh, np.arange(len(tags)), 0))
-    rank = count - (count[begins] - ~known[begins])  # 1, 2, ... within the part
+    rank: np.ndarray = count - (count[begins] - ~known[begins])  # 1, 2, ... within the part
     undecided = np.flatnonzero(~known)
     order = np.argsort(rank[undecided], kind="stable")
     steps = np.concatenate([[0], np.cumsum(np.bincount(rank[undecided])[1:])]) if len(order) else np.zeros(1, int)

@@ -103,9 +103,9 @@ def read_mst(path: Path) -> list[Record]:
 
 def read_conllu(path: Path) -> list[Record]:
     """CoNLL-U: XPOS as pos, LEMMA, HEAD, DEPREL, `NER=` of MISC; a column that is `_` throughout is no layer."""
-    records = []
+    records: list[Record] = []
     for _, number, lines in _blocks(path):
-        rows = []
+        rows: list[tuple[int, list[str]]] = []
         for offset, line in enumerate(lines):
             if line.startswith("#"):
                 continue
@@ -180,7 +180,8 @@ def _integer(path: Path, line: int, value: str) -> int:
 
 def _blocks(path: Path) -> Iterator[tuple[int, int, list[str]]]:
     """(number of the block, number of its first line, its lines) of a file with empty lines between blocks."""
-    block, first, lines = 0, 0, []
+    block, first = 0, 0
+    lines: list[str] = []
     for number, line in [*_lines(path), (0, "")]:
         if line.strip():
             first = first if lines else number

@@ -1,0 +1,160 @@
+"""The nltk annotator: NLTK's tags, the lemmas of NLTK's WordNet, errors that name the resource."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+
+import pytest
+from nltk.tag.perceptron import PerceptronTagger
+
+from jacana_torch import resources
+from jacana_torch.annotate import lemmas as lemma_module
+from jacana_torch.annotate.lemmas import lemma, lower_case, wordnet_pos
+from jacana_torch.annotate.nltk import NltkAnnotator
+from jacana_torch.errors import MissingResource
+from jacana_torch.types import Sentence, SentencePair
+
+SOURCE = Sentence(tuple("Two geese were n't running -LRB- they 're the mayor ’s worst hens -RRB- .".split()))
+TARGET = Sentence(("The", "goose", "ran", "."))
+PAIR = SentencePair(SOURCE, TARGET, "7")
+
+needs_tagger = pytest.mark.skipif(not resources.available("tagger"), reason="the tagger is not installed")
+needs_wordnet = pytest.mark.skipif(not resources.available("wordnet"), reason="WordNet is not installed")
+
+
+def nltk_tags(tokens) -> tuple[str, ...]:
+    read = resources.tagger_weights()
+    tagger = PerceptronTagger(load=False)
+    tagger.model.weights, tagger.tagdict = read.weights, read.tagdict
+    tagger.classes = tagger.model.classes = set(read.classes)
+    return tuple(tag for _, tag in tagger.tag(list(tokens)))
+
+
+@pytest.fixture
+def nowhere(monkeypatch, tmp_path):
+    """A machine without any resources."""
+    monkeypatch.setenv("JACANA_HOME", str(tmp_path))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("NLTK_DATA", raising=False)
+    lemma_module.lemma.cache_clear()
+    if resources.available("wordnet") or resources.available("tagger"):
+        pytest.skip("NLTK's data lie in a place of the whole machine")
+
+
+@needs_tagger
+@needs_wordnet
+def test_tags_and_lemmas():
+    done = NltkAnnotator()([PAIR])[0]
+    assert done.source.layer("pos") == nltk_tags(SOURCE.tokens)
+    assert done.target.layer("pos") == nltk_tags(TARGET.tokens)
+    assert done.target.layer("lemma")[:2] == ("the", "goose")
+    lemma_of = dict(zip(SOURCE.tokens, done.source.layer("lemma"), strict=True))
+    expected = {
+        "geese": "goose",
+        "were": "be",
+        "n't": "not",
+        "running": "run",
+        "-LRB-": "(",
+        "'re": "be",
+        "hens": "hen",
+    }
+    assert {token: lemma_of[token] for token in expected} == expected
+    assert done.id == "7" and not PAIR.source.layers
+
+
+@needs_tagger
+def test_unescaped_tags():
+    done = NltkAnnotator(lemmas=False, unescape=True)([PAIR])[0]
+    assert done.source.tokens == SOURCE.tokens
+    tokens = [{"-LRB-": "(", "-RRB-": ")", "’s": "'s"}.get(token, token) for token in SOURCE.tokens]
+    assert done.source.layer("pos") == nltk_tags(tokens) != nltk_tags(SOURCE.tokens)
+
+
+@needs_wordnet
+def test_given_tags_make_the_lemmas():
+    tagged = Sentence(("saws", "saws", "left"), {"pos": ("NNS", "VBZ", "JJ")})
+    noun = Sentence(("lives", "lives", "taller"), {"pos": ("NNS", "VBZ", "JJR")})
+    done = NltkAnnotator()([SentencePair(tagged, noun)])[0]
+    assert done.source.layer("pos") == ("NNS", "VBZ", "JJ")
+    assert done.source.layer("lemma") == ("saw", "saw", "left")
+    assert done.target.layer("lemma") == ("life", "live", "tall")
+
+
+@needs_wordnet
+def test_lemmas_are_nltks_morphy(monkeypatch, tmp_path):
+    """Against NLTK's own reader, for words of every inflection that the rules know and some that they do not."""
+    import nltk
+
+    place = resources.path("wordnet")
+    if not place.is_dir():
+        pytest.skip(f"WordNet is zipped, in {place}")
+    # NLTK reads nothing but what lies in corpora/ of a folder of nltk.data.path and nobody else may write
+    shutil.copytree(place, tmp_path / "corpora" / "wordnet", copy_function=shutil.copyfile)
+    monkeypatch.setattr(nltk.data, "path", [str(tmp_path)])
+    from nltk.corpus.reader.wordnet import WordNetCorpusReader
+
+    reader = WordNetCorpusReader(nltk.data.find("corpora/wordnet"), None)
+    stems = "wolf dish pass buy try big fast sing woman axis Zorblax mill- 42 % child up United die".split()
+    for stem in stems:
+        for ending in ("", "s", "es", "ies", "ed", "ing", "er", "est", "ves", "men"):
+            word = (stem + ending).lower()
+            for tag, pos in (("NN", "n"), ("NNPS", "n"), ("VBG", "v"), ("JJR", "a"), ("RBS", "r")):
+                assert lemma(stem + ending, tag) == (reader.morphy(word, pos) or word), (word, tag)
+
+
+@needs_tagger
+@needs_wordnet
+def test_overwriting_makes_tags_and_lemmas_anew():
+    tagged = Sentence(("The", "geese"), {"pos": ("X", "X"), "lemma": ("x", "x")})
+    done = NltkAnnotator(overwrite=True)([SentencePair(tagged, tagged)])[0]
+    assert done.source.layer("pos") == nltk_tags(tagged.tokens) != ("X", "X")
+    assert done.source.layer("lemma") == ("the", "goose")
+
+
+def test_wordnet_pos():
+    tags = {
+        "NN": "n",
+        "NNPS": "n",
+        "VBZ": "v",
+        "MD": None,
+        "JJR": "a",
+        "RB": "r",
+        "RP": None,
+        "WRB": None,
+        "": None,
+    }
+    assert {tag: wordnet_pos(tag) for tag in tags} == tags
+
+
+def test_lower_case():
+    assert lower_case(("-LRB-", "The", "“", "İT")) == ("(", "the", '"', "İT".lower())
+
+
+def test_missing_resources_are_named(nowhere):
+    with pytest.raises(MissingResource, match="wordnet.*lemmas=false"):
+        NltkAnnotator()([PAIR])
+    with pytest.raises(MissingResource, match="tagger"):
+        from jacana_torch.annotate import nltk as module
+
+        module._tagger.cache_clear()
+        NltkAnnotator(lemmas=False)([PAIR])
+
+
+@needs_tagger
+def test_odd_sentences():
+    odd = [Sentence(()), Sentence(("x",) * 3000), Sentence(("\u0301", "👩\u200d💻", "a\u00a0b", "\ud7ff", "-"))]
+    done = NltkAnnotator(lemmas=False)([SentencePair(s, s) for s in odd])
+    for sentence, pair in zip(odd, done, strict=True):
+        assert pair.source.layer("pos") == nltk_tags(sentence.tokens)
+
+
+def test_importing_loads_nothing_heavy():
+    code = (
+        "import sys, jacana_torch.annotate.nltk, jacana_torch.annotate.spacy, jacana_torch.annotate.given, "
+        "jacana_torch.annotate.tokenize; "
+        "print([m for m in ('torch', 'spacy', 'nltk', 'scipy', 'numpy', 'hydra') if m in sys.modules])"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout.strip() == "[]"
