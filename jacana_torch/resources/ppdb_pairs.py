@@ -83,8 +83,9 @@ class Ppdb:
         ids = self._words.lookup([word.lower() for word in distinct])
         here = ids[np.array([distinct[word] for word in left], dtype=np.int64)]
         there = ids[np.array([distinct[word] for word in right], dtype=np.int64)]
+        # an unknown word (-1) makes the key negative, which none in the file is
         keys = np.minimum(here, there) * len(self._words) + np.maximum(here, there)
         if not len(self):
             return np.zeros(len(keys), dtype=bool)
         at = np.minimum(np.searchsorted(self._keys, keys), len(self) - 1)
-        return (self._keys[at] == keys) & (here >= 0) & (there >= 0)
+        return np.asarray(self._keys[at] == keys)

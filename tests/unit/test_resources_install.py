@@ -132,7 +132,10 @@ def test_a_source_package_is_never_built(home, tmp_path, monkeypatch):
 
     source = tmp_path / "toy-words-1.0"
     source.mkdir()
-    (source / "setup.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n")
+    (source / "pyproject.toml").write_text(
+        '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n'
+    )
+    (source / "backend.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n")
     (tmp_path / "wheels").mkdir()
     with tarfile.open(tmp_path / "wheels" / "toy-words-1.0.tar.gz", "w:gz") as out:
         out.add(source, "toy-words-1.0")

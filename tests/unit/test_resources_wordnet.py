@@ -273,9 +273,9 @@ def test_real_wordnet_senses_are_nltks_in_order(real_reader):
 
 
 INFLECTED = [
-    ("", "s"), ("s", "ses"), ("f", "ves"), ("x", "xes"), ("z", "zes"), ("ch", "ches"), ("sh", "shes"), ("man", "men"),
-    ("y", "ies"), ("e", "es"), ("", "es"), ("e", "ed"), ("", "ed"), ("e", "ing"), ("", "ing"), ("", "er"),
-    ("", "est"), ("e", "er"), ("e", "est"),
+    ("", "s"), ("s", "ses"), ("f", "ves"), ("x", "xes"), ("z", "zes"), ("ch", "ches"), ("sh", "shes"),
+    ("man", "men"), ("y", "ies"), ("e", "es"), ("", "es"), ("e", "ed"), ("", "ed"), ("e", "ing"), ("", "ing"),
+    ("", "er"), ("", "est"), ("e", "er"), ("e", "est"),
 ]  # fmt: skip
 
 
