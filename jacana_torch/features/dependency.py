@@ -34,7 +34,7 @@ class Dependency:
     lemma: bool = True
     ppdb: bool = False
     threshold: float = 0.85
-    relation_pairs: bool = True
+    relation_pairs: bool = False
 
     @property
     def requires(self) -> tuple[str, ...]:

@@ -222,7 +222,7 @@ def nonzero(values: dict[str, float]) -> dict[str, float]:
 def test_every_column_of_every_cell_equals_the_twin(seed):
     pairs = random_pairs(seed)
     grid = Grid(pairs)
-    blocks = Dependency()(grid)
+    blocks = Dependency(relation_pairs=True)(grid)
     link, null = written_out(blocks.link), written_out(blocks.null)
     twins = [Twin(pair) for pair in pairs]
     for c in range(grid.n_cells):
