@@ -41,7 +41,7 @@ class Crf:
 
     families: Mapping[str, NodeFamily | EdgeFamily | None]
     drop: Sequence[str] = ()
-    l2: float = 0.1
+    l2: float = 1.0
     cost_null: float = 1.0
     cost_link: float = 1.0
     policy: str = "monotone"
@@ -91,7 +91,7 @@ class Crf:
             max_iterations=self.max_iterations,
             tolerance=self.tolerance,
             curvature=self.l2,
-            scale=1.0 / np.sqrt(objective.curvature()),
+            history=40,  # short memories take five times the steps on features as correlated as these
             callback=step,
         )
         self.names, self.weights = names, result.x

@@ -43,22 +43,25 @@ def viterbi(p: Potentials) -> tuple[Tensor, Tensor]:
 
 def _best_scores(p: Potentials) -> Tensor:
     """[M, B, S] the best score of any path that ends in a state; meaningless past a chain's length."""
-    g = group_rows(p.table, p.edge.shape[0])
-    M, S = p.shape[1:]
-    emission = p.node.new_full((M, g.rows, S), -torch.inf)
+    g, (_, M, S) = group_rows(p.table, p.edge.shape[0]), p.shape
+    width = -(-S // 16) * 16  # whole vector registers
+    delta = p.node.new_full((M, g.rows, width), -torch.inf)
     if g.row is None:
-        emission.copy_(p.node.transpose(0, 1))
+        delta[:, :, :S] = p.node.transpose(0, 1)
     else:
-        emission[:, g.row] = p.node.transpose(0, 1)
-    emission = emission.view(M, g.count, g.width, S)
-    step = g.per_group(p.edge).transpose(1, 2).contiguous().unsqueeze(1)  # [G, 1, S, S] previous last
-    delta = torch.empty_like(emission)
-    delta[0] = emission[0] + g.per_group(p.start).unsqueeze(1)
-    sums = emission.new_empty(g.count, g.width, S, S)
+        delta[:, g.row, :S] = p.node.transpose(0, 1)
+    delta = delta.view(M, g.count, g.width, width)
+    delta[0, ..., :S] += g.per_group(p.start).unsqueeze(1)
+    step = p.edge.new_full((S, g.count, 1, width), -torch.inf)  # previous state first: reducing over the
+    step[..., :S] = g.per_group(p.edge).transpose(0, 1).unsqueeze(2)  # outermost dimension is fastest
+    sums, best = delta.new_empty(S, g.count, g.width, width), torch.empty_like(delta[0])
+    steps = delta.unbind(0)
+    before = delta[..., :S].permute(0, 3, 1, 2).unsqueeze(4).unbind(0)  # each [S, G, c, 1]
     for t in range(1, M):
-        torch.add(delta[t - 1].unsqueeze(2), step, out=sums)
-        torch.amax(sums, 3, out=delta[t]).add_(emission[t])
-    return g.gather(delta.flatten(1, 2))
+        torch.add(before[t - 1], step, out=sums)
+        torch.amax(sums, 0, out=best)
+        steps[t].add_(best)
+    return g.gather(delta.flatten(1, 2))[..., :S]
 
 
 def path_score(p: Potentials, states: Tensor) -> Tensor:

@@ -44,9 +44,9 @@ def marginals(p: Potentials) -> Marginals:
     return Marginals(*(c.to(p.node.dtype) for c in (counts.node, counts.edge, counts.start, counts.end)))
 
 
-def _forward(p: Potentials) -> tuple[sweep.Lattice, sweep.Forward]:
+def _forward(p: Potentials, keep: bool = True) -> tuple[sweep.Lattice, sweep.Forward]:
     x = sweep.lattice(p)
-    f = sweep.forward(x) if x.every else logspace.forward(x)
+    f = sweep.forward(x, keep) if x.every else logspace.forward(x)
     if not f.log_z.isfinite().all():
         bad = (~f.log_z.isfinite()).nonzero().flatten().tolist()
         raise JacanaError(
@@ -65,8 +65,10 @@ class _LogPartition(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, node: Tensor, edge: Tensor, start: Tensor, end: Tensor, p: Potentials) -> Tensor:
-        ctx.lattice, ctx.swept = _forward(p)
-        return ctx.swept.log_z.to(node.dtype)
+        x, f = _forward(p, keep=any(ctx.needs_input_grad))
+        if any(ctx.needs_input_grad):
+            ctx.lattice, ctx.swept = x, f
+        return f.log_z.to(node.dtype)
 
     @staticmethod
     @torch.autograd.function.once_differentiable

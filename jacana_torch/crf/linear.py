@@ -57,18 +57,6 @@ class LinearScores:
             total.index_add_(0, part.columns, per_column)
         return total
 
-    def squares(self) -> Tensor:
-        """[n_weights] the sum of squares of each column of X: how strongly a weight is felt."""
-        total = torch.zeros(self.n_weights, dtype=self.dtype, device=self.device)
-        for part in self.parts:
-            if part.index is None:
-                count = torch.ones(part.n_rows, dtype=self.dtype, device=self.device)
-            else:
-                count = torch.bincount(part.index, minlength=part.n_rows + 1)[: part.n_rows].to(self.dtype)
-            per_column = count if part.table is None else (part.table**2).T @ count
-            total.index_add_(0, part.columns, per_column)
-        return total
-
 
 def _part(block: RawBlock, dtype: torch.dtype, device: str) -> _Part:
     columns, table, index = block

@@ -77,11 +77,6 @@ class Objective:
         gradient += self.l2 * w
         return float(total), gradient.cpu().numpy()
 
-    def curvature(self) -> np.ndarray:
-        """[n_weights] a rough diagonal of the Hessian: lets the optimiser start with steps of the right size."""
-        squares = sum(space.squares() for space in self.lattices.spaces)
-        return squares.cpu().numpy() + self.l2  # type: ignore[union-attr]
-
 
 def lattices(
     layout: Layout, blocks: dict[str, Sequence[RawBlock]], n_weights: int, dtype: torch.dtype = torch.float64

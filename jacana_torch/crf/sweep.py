@@ -31,7 +31,7 @@ def choose(spread: float, states: int, dtype: torch.dtype) -> tuple[torch.dtype,
     """The dtype to compute in and after how many steps to rescale; 0 means that only log space will do."""
     half = (spread + math.log(states + 1)) / 2
     for kind in (torch.float32, torch.float64):
-        for every in (4, 1):
+        for every in (16, 4, 1):
             if (kind != torch.float32 or dtype != torch.float64) and 2 * every * half + spread <= _ROOM[kind]:
                 return kind, every
     return torch.float64, 0
@@ -57,16 +57,13 @@ def lattice(p: Potentials) -> Lattice:
     groups = group_rows(p.table, p.edge.shape[0])
     full, shift, spread = _bounded_tables(p)
     dtype, every = choose(spread, p.shape[2], p.node.dtype)
-    table = groups.per_group((full if every == 0 else full.exp()).to(dtype))
-    node = p.node.detach()
-    top = node.amax(2)  # [B, M]
-    top = torch.where(top == -torch.inf, 0.0, top)
-    emission = _emissions(p, groups, (node - top[:, :, None]).to(dtype), log=every == 0)
+    table = groups.per_group((full if every == 0 else full.exp_()).to(dtype))
+    emission, top = _emissions(p, groups, dtype)
     # A chain of M_b >= 1 positions takes an edge M_b - 1 times, a start and an end once.
-    some = (p.lengths > 0).double()
-    times = torch.stack([(p.lengths - 1).clamp_min(0).double(), some, some], 1)  # [B, 3]
+    some = p.lengths.clamp_max(1)
+    times = torch.stack([p.lengths - some, some, some], 1)  # [B, 3]
     offset = (shift[p.table] * times).sum(1) + top.sum(1, dtype=torch.float64)  # [B]
-    return Lattice(p, groups, every, emission, table, offset)
+    return Lattice(p, groups, every, emission if every == 0 else emission.exp_(), table, offset)
 
 
 def _bounded_tables(p: Potentials) -> tuple[Tensor, Tensor, float]:
@@ -92,42 +89,52 @@ def _low(scores: Tensor, exists: Tensor) -> Tensor:
     return torch.where(exists, scores, torch.inf).reshape(len(scores), -1).amin(1)
 
 
-def _emissions(p: Potentials, groups: Groups, scores: Tensor, log: bool) -> Tensor:
-    S, T = p.shape[2], p.shape[1] + 2
-    nothing, sure = (-torch.inf, 0.0) if log else (0.0, 1.0)
-    values = (scores if log else scores.exp_()).transpose(0, 1)  # [M, B, S]
-    out = scores.new_full((T, groups.rows, S + 1), nothing)
+def _emissions(p: Potentials, groups: Groups, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+    """Log emissions [T, G, c, S+1] less each position's maximum, and these maxima [B, M]."""
+    node, S, T = p.node.detach(), p.shape[2], p.shape[1] + 2
+    top = node.amax(2)  # [B, M]
+    top.masked_fill_(top == -torch.inf, 0.0)
+    out = node.new_empty((T, groups.rows, S + 1), dtype=dtype)
     if groups.row is None:
-        out[1:-1, :, :S] = values
+        torch.sub(node.transpose(0, 1), top.t().unsqueeze(2), out=out[1:-1, :, :S])
+        out[0], out[-1] = -torch.inf, -torch.inf
     else:
-        out[1:-1, groups.row, :S] = values
-    clock = torch.arange(T, device=scores.device)[:, None]
-    length = groups.scatter(p.lengths, 0)  # [rows]
-    out[:, :, S].masked_fill_((clock == 0) | (clock > length), sure)
-    return out.view(T, groups.count, groups.width, S + 1)
+        out.fill_(-torch.inf)
+        out[1:-1, groups.row, :S] = (node - top.unsqueeze(2)).transpose(0, 1).to(dtype)
+    clock = torch.arange(T, device=node.device)[:, None]
+    inside = (clock > 0) & (clock <= groups.scatter(p.lengths, 0))  # [T, rows]
+    out[:, :, S] = torch.where(inside, -torch.inf, 0.0)
+    return out.view(T, groups.count, groups.width, S + 1), top
 
 
 @dataclass(frozen=True)
 class Forward:
-    """`alpha` [T, G, c, S+1] probabilities up to each time, `scale` [T, G, c, 1] what each was divided by."""
+    """`alpha` [T, G, c, S+1] probabilities up to each time, `scale` [T, G, c, 1] what each was divided by.
+
+    `alpha` holds only a few times where no way back is meant.
+    """
 
     alpha: Tensor
     scale: Tensor
     log_z: Tensor
 
 
-def forward(x: Lattice) -> Forward:
-    T, last = x.emission.shape[0], x.emission.shape[0] - 1
-    alpha, scale = torch.empty_like(x.emission), x.emission.new_ones(*x.emission.shape[:3], 1)
+def forward(x: Lattice, keep: bool = True) -> Forward:
+    """Sweep to the end; `keep` what `backward` needs."""
+    T = x.emission.shape[0]
+    kept = T if keep else 2
+    alpha, scale = x.emission.new_empty(kept, *x.emission.shape[1:]), x.emission.new_ones(*x.emission.shape[:3], 1)
     alpha[0] = x.emission[0]
     steps, emissions, scales = alpha.unbind(0), x.emission.unbind(0), scale.unbind(0)
+    product = torch.empty_like(steps[0])
     for t in range(1, T):
-        torch.bmm(steps[t - 1], x.table, out=steps[t])
-        steps[t].mul_(emissions[t])
+        now = steps[t % kept]
+        torch.bmm(steps[(t - 1) % kept], x.table, out=product)
+        torch.mul(product, emissions[t], out=now)
         if t % x.every == 0:
-            torch.sum(steps[t], -1, keepdim=True, out=scales[t])
-            steps[t].div_(scales[t])
-    ending = alpha[last, :, :, -1].double().log() + scale.double().log().sum(0).squeeze(-1)  # [G, c]
+            torch.sum(now, -1, keepdim=True, out=scales[t])
+            now.div_(scales[t])
+    ending = steps[(T - 1) % kept][:, :, -1].double().log() + scale.double().log().sum(0).squeeze(-1)  # [G, c]
     log_z = x.groups.gather(ending.view(-1, 1)).squeeze(-1) + x.offset  # [B]
     return Forward(alpha, scale, log_z)
 
@@ -144,34 +151,34 @@ class Counts:
 
 def backward(x: Lattice, f: Forward, weight: Tensor) -> Counts:
     """Sweep back and count; chain b counts `weight[b]` times."""
-    ahead, beta, scale = _backward_probabilities(x)
+    beta, joint, scale = _backward_probabilities(x, f)
     g, S = x.groups, x.emission.shape[-1] - 1
     weight = g.scatter(weight.to(beta.dtype), 0.0).view(g.count, g.width, 1)
-    joint = f.alpha * ahead  # [T, G, c, S+1]
-    total = joint.sum(-1, keepdim=True)  # [T, G, c, 1] the same Z each time, under that time's scales
-    node = g.gather((joint[1:-1, ..., :S] * (weight / total[1:-1])).flatten(1, 2))  # [M, B, S]
-    # alpha[t-1] E beta[t] sums to scale_t total_t / (beta's scale at t).
-    share = weight * scale[1:] / (f.scale[1:] * total[1:])  # [T-1, G, c, 1]
-    left = (f.alpha[:-1] * share).transpose(0, 1).flatten(1, 2)  # [G, (T-1)*c, S+1]
-    right = beta[1:].transpose(0, 1).flatten(1, 2)
+    # The same Z each time, but under the scales of that time: what makes its chances sum to 1.
+    share = weight / joint.sum(-1, keepdim=True)  # [T, G, c, 1]
+    node = g.gather(joint[1:-1].mul_(share[1:-1]).flatten(1, 2))  # [M, B, S+1]
+    # alpha[t-1] table beta[t] sums to joint[t] times what alpha[t], and not beta[t], was divided by.
+    right = beta[1:].mul_(share[1:] * scale[1:] / f.scale[1:])  # [T-1, G, c, S+1]
+    left, right = (y.transpose(0, 1).flatten(1, 2) for y in (f.alpha[:-1], right))  # [G, (T-1)*c, S+1]
     pairs = torch.bmm(left.transpose(1, 2), right).mul_(x.table)  # [G, S+1, S+1]
     pairs = g.per_table(pairs, x.p.edge.shape[0])
-    return Counts(node.transpose(0, 1), pairs[:, :S, :S], pairs[:, S, :S], pairs[:, :S, S])
+    return Counts(node[..., :S].transpose(0, 1), pairs[:, :S, :S], pairs[:, S, :S], pairs[:, :S, S])
 
 
-def _backward_probabilities(x: Lattice) -> tuple[Tensor, Tensor, Tensor]:
-    """What follows each time, without (`ahead`) and with (`beta`) its own emission, and beta's scales."""
+def _backward_probabilities(x: Lattice, f: Forward) -> tuple[Tensor, Tensor, Tensor]:
+    """What follows each time and its own emission (`beta`), with what precedes it (`joint`), and beta's scales."""
     T = x.emission.shape[0]
-    ahead, beta = torch.empty_like(x.emission), torch.empty_like(x.emission)
+    beta, joint = torch.empty_like(x.emission), torch.empty_like(x.emission)
     scale = x.emission.new_ones(*x.emission.shape[:3], 1)
-    ahead[-1] = 1.0
-    beta[-1] = x.emission[-1]
-    aheads, betas, emissions, scales = ahead.unbind(0), beta.unbind(0), x.emission.unbind(0), scale.unbind(0)
-    table = x.table.transpose(1, 2)
-    for t in range(T - 2, -1, -1):
-        torch.bmm(betas[t + 1], table, out=aheads[t])
-        torch.mul(aheads[t], emissions[t], out=betas[t])
+    beta[-1], joint[-1], joint[0] = x.emission[-1], f.alpha[-1], 1.0
+    alphas, betas, joints = f.alpha.unbind(0), beta.unbind(0), joint.unbind(0)
+    emissions, scales, table = x.emission.unbind(0), scale.unbind(0), x.table.transpose(1, 2)
+    product = torch.empty_like(betas[0])
+    for t in range(T - 2, 0, -1):
+        torch.bmm(betas[t + 1], table, out=product)
+        torch.mul(product, alphas[t], out=joints[t])
+        torch.mul(product, emissions[t], out=betas[t])
         if t % x.every == 0:
             torch.sum(betas[t], -1, keepdim=True, out=scales[t])
             betas[t].div_(scales[t])
-    return ahead, beta, scale
+    return beta, joint, scale
