@@ -32,7 +32,8 @@ class Crf:
     """A first-order chain over source tokens.
 
     `families`    feature families by name; `drop` leaves some out.
-    `l2`          inverse variance of the Gaussian prior on the weights.
+    `l2`          inverse variance of the Gaussian prior on the weights; `priors` multiplies it for columns by the
+                  beginning of their names (the longest that fits), e.g. `{"pos.": 4}`.
     `cost_null`, `cost_link`  softmax-margin cost of a wrong state where gold is NULL, where gold is a link.
     `policy`      which link trains where a source token has several (see crf/states.py).
     `start`       the weight that every feature starts from; the optimum does not depend on it.
@@ -42,6 +43,7 @@ class Crf:
     families: Mapping[str, NodeFamily | EdgeFamily | None]
     drop: Sequence[str] = ()
     l2: float = 1.0
+    priors: Mapping[str, float] = field(default_factory=dict)
     cost_null: float = 1.0
     cost_link: float = 1.0
     policy: str = "monotone"
@@ -56,8 +58,8 @@ class Crf:
 
     def __post_init__(self) -> None:
         self.features = FeatureSet(self.families, self.drop)
-        if self.l2 <= 0:
-            raise ConfigError(f"l2={self.l2}: the prior must be positive, or the optimum is not unique")
+        if self.l2 <= 0 or any(factor <= 0 for factor in self.priors.values()):
+            raise ConfigError(f"l2={self.l2}, priors={dict(self.priors)}: all must be positive, or the optimum is not unique")
 
     @property
     def requires(self) -> tuple[str, ...]:
@@ -77,8 +79,9 @@ class Crf:
         first = np.array([known.get(name, 0.0 if known else self.start) for name in names])
         gold = [gold_states(e.gold, self.policy) for e in examples]
         dropped = sum(g.dropped for g in gold)
+        l2 = self.l2 * prior_factors(names, self.priors)
         costs = {"cost_null": self.cost_null, "cost_link": self.cost_link}
-        objective = Objective(self._lattices(batch, names, compact=True), [g.states for g in gold], self.l2, costs)
+        objective = Objective(self._lattices(batch, names, compact=True), [g.states for g in gold], l2, costs)
 
         def step(iteration: int, x: np.ndarray, loss: float, gradient_norm: float) -> None:
             self.names, self.weights = names, x
@@ -90,7 +93,7 @@ class Crf:
             first,
             max_iterations=self.max_iterations,
             tolerance=self.tolerance,
-            curvature=self.l2,
+            curvature=float(l2.min()),
             history=40,  # short memories take five times the steps on features as correlated as these
             callback=step,
         )
@@ -149,6 +152,12 @@ class Crf:
         if len(names) != len(weights):
             raise ConfigError(f"{len(names)} feature names for {len(weights)} weights")
         self.names, self.weights = names, weights
+
+
+def prior_factors(names: Sequence[str], priors: Mapping[str, float]) -> np.ndarray:
+    """[K] what multiplies the prior of each column: that of the longest beginning of its name, else 1."""
+    longest_first = sorted(priors.items(), key=lambda item: -len(item[0]))
+    return np.array([next((f for start, f in longest_first if name.startswith(start)), 1.0) for name in names])
 
 
 def _known(block: Block, number: Mapping[str, int]) -> RawBlock:

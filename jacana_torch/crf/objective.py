@@ -52,12 +52,16 @@ class Lattices:
 class Objective:
     """Softmax-margin loss plus L2, summed over pairs.
 
-    `gold` holds the state sequence of each pair. `l2` is the inverse variance of the weights' Gaussian prior.
+    `gold` holds the state sequence of each pair. `l2` is the inverse variance of the weights' Gaussian prior, one
+    figure or one a weight.
     """
 
-    def __init__(self, lattices: Lattices, gold: Sequence[np.ndarray], l2: float, costs: dict[str, float]) -> None:
-        self.lattices, self.l2, self.costs = lattices, l2, costs
+    def __init__(
+        self, lattices: Lattices, gold: Sequence[np.ndarray], l2: float | np.ndarray, costs: dict[str, float]
+    ) -> None:
+        self.lattices, self.costs = lattices, costs
         self.device = lattices.layout.device
+        self.l2 = torch.as_tensor(l2, dtype=torch.float64, device=self.device)
         self.gold = [
             torch.as_tensor(pad_states([gold[p] for p in bucket.pairs]), device=self.device)
             for bucket in lattices.layout.buckets
@@ -73,7 +77,7 @@ class Objective:
             total += loss.detach()
         gradients = [torch.zeros_like(v) if v.grad is None else v.grad for v in flat]
         gradient = self.lattices.transpose(*gradients)
-        total += 0.5 * self.l2 * (w @ w)
+        total += 0.5 * (self.l2 * w * w).sum()
         gradient += self.l2 * w
         return float(total), gradient.cpu().numpy()
 

@@ -32,6 +32,7 @@ class Context:
         heavy = content[words.left][words.cell] & content[words.right][words.cell]
         columns = self._neighbours(grid, base)
         columns |= self._window(grid, base, heavy)
+        columns |= anchored(grid, base, content)
         run = run_length(grid, base >= 0.9)
         columns |= {f"run>={k}": run >= k for k in (2, 3, 4, LONGEST_RUN)}
         columns["run"] = np.minimum(run, LONGEST_RUN) / LONGEST_RUN
@@ -87,6 +88,55 @@ class Context:
             "window_any_content": found_heavy > 0,
             "window_none": found_all == 0,
         }
+
+
+def company_of(grid: Grid, similarity: np.ndarray) -> tuple[Block, Block, Block]:
+    """Neighbours, anchors and rivals once more, for a family that knows more likenesses than spelling shows."""
+    content = np.array([word_class(w) not in ("punct", "function") for w in forms(grid).values], dtype=bool)
+    padded = np.append(similarity, 0.0)
+    columns = {f"near_{step:+d}": padded[grid.shift(step, step)] for step in (-2, -1, 1, 2)}
+    diagonal = sum(columns.values()) / 4
+    columns["near_both"] = columns["near_-1"] * columns["near_+1"]
+    columns |= anchored(grid, similarity, content)
+    anchors = columns["left_anchor_similar"].astype(float) + columns["right_anchor_similar"]
+    nearness = np.abs(grid.m / grid.n_source[grid.pair] - grid.n / grid.n_target[grid.pair])
+    rivals, null = competition(grid, similarity, similarity + 0.5 * diagonal + 0.2 * anchors - 0.1 * nearness)
+    return _block(columns), rivals, null
+
+
+def anchored(grid: Grid, similarity: np.ndarray, content: np.ndarray) -> dict[str, np.ndarray]:
+    """Whether the next content words to the left and right of both words match: what a function word belongs to.
+
+    `content` [W] says which of the grid's forms are content words.
+    """
+    words = forms(grid)
+    padded = np.append(similarity, 0.0)
+    columns: dict[str, np.ndarray] = {}
+    for side, step in (("left", -1), ("right", 1)):
+        source = _next_content(content[words.source], grid.source_position, grid.n_source[grid.source_pair], step)
+        target = _next_content(content[words.target], grid.target_position, grid.n_target[grid.target_pair], step)
+        m, n = source[grid.source_token], target[grid.target_token]
+        found = padded[grid.cell_at(grid.pair, m, n)]
+        columns[f"{side}_anchor_same"] = found >= 0.9
+        columns[f"{side}_anchor_similar"] = found > 0
+        columns[f"{side}_anchor_differs"] = (found == 0) & (m >= 0) & (n >= 0)
+    columns["both_anchors"] = columns["left_anchor_similar"] & columns["right_anchor_similar"]
+    columns["no_anchor"] = columns["left_anchor_differs"] & columns["right_anchor_differs"]
+    return columns
+
+
+def _next_content(content: np.ndarray, position: np.ndarray, length: np.ndarray, step: int) -> np.ndarray:
+    """[T] position of the nearest content word before (step -1) or after (step 1) each token, -1 if there is none."""
+    token = np.arange(len(content))
+    if step < 0:
+        marked = np.where(content, token, -1)
+        last = np.concatenate([[-1], np.maximum.accumulate(marked)[:-1]]) if len(token) else marked
+        distance = token - last
+        return np.where((last >= 0) & (distance <= position), position - distance, -1)
+    marked = np.where(content, token, len(token) * 2)
+    following = np.append(np.minimum.accumulate(marked[::-1])[::-1][1:], len(token) * 2) if len(token) else marked
+    distance = following - token
+    return np.where(position + distance < length, position + distance, -1)
 
 
 def run_length(grid: Grid, match: np.ndarray) -> np.ndarray:

@@ -12,7 +12,7 @@ from scipy import sparse
 from ..annotate.normalise import matching_form
 from .base import Block, NodeBlocks
 from .grid import Grid, Words
-from .wordlists import FUNCTION_WORDS, NEGATIONS, NICKNAMES, WORD_CLASSES, number_value, stem, word_class
+from .wordlists import FUNCTION_WORDS, NEGATIONS, NICKNAMES, WORD_CLASSES, number_value, stem, variant, word_class
 
 MEASURES = (
     "jaro_winkler", "dice", "hamming", "jaccard", "levenshtein", "ngram3", "ngram4", "prefix", "suffix",
@@ -37,7 +37,7 @@ def _codes(values: Sequence) -> np.ndarray:
     return np.array([number.setdefault(v, len(number)) if v not in (None, "") else -1 - i for i, v in enumerate(values)])
 
 
-def _equal(values: Sequence, words: Words) -> np.ndarray:
+def equal(values: Sequence, words: Words) -> np.ndarray:
     codes = _codes(values)
     return codes[words.left] == codes[words.right]
 
@@ -119,7 +119,8 @@ def base_similarity(grid: Grid) -> np.ndarray:
         alike = measures[:, 0]  # Jaro-Winkler
         score = np.where(alike > 0.85, 0.7 * alike, 0.0)
         score = np.where(same_word(lower, words), 0.9, score)
-        return np.where(_equal(lower, words), 1.0, score)
+        score = np.where(equal([variant(w) for w in lower], words), 0.95, score)
+        return np.where(equal(lower, words), 1.0, score)
 
     return grid.memo("string.base", compute)
 
@@ -141,6 +142,7 @@ class String:
         link = (
             Block(tuple(columns), table, words.cell),
             self._identity_by_word(words, lower, identical),
+            self._function_pairs(words, lower, columns["identical_ci"] > 0),
             Block(("acronym",), _acronyms(grid)[:, None]),
         )
         return NodeBlocks(link, self._null(grid, words, lower, columns))
@@ -148,17 +150,18 @@ class String:
     def _word_pairs(self, grid: Grid, words: Words, lower: list[str]) -> dict[str, np.ndarray]:
         """Named columns [U] over distinct word pairs."""
         measures = grid.memo("string.measures", lambda: similarities(lower, words))
-        identical_ci = _equal(lower, words)
+        identical_ci = equal(lower, words)
         same = same_word(lower, words)
         best = np.where(same, 1.0, measures.max(axis=1))
         columns = {name: measures[:, i] for i, name in enumerate(MEASURES)}
-        columns |= {"identical": _equal(words.values, words), "identical_ci": identical_ci, "same_word": same}
+        columns |= {"identical": equal(words.values, words), "identical_ci": identical_ci, "same_word": same}
         columns["same_word_only"] = same & ~identical_ci
         columns["max"] = best
         columns["max_match"] = np.where(~same & (best > self.threshold), best, 0.0)
         for bound in (0.6, 0.75, 0.85, 0.92):
             columns[f"jaro_winkler>{bound}"] = ~same & (measures[:, 0] > bound)
-        columns["phonetic"] = ~same & _equal([_phonetic(w) for w in lower], words)
+        columns["variant"] = ~identical_ci & equal([variant(w) for w in lower], words)
+        columns["phonetic"] = ~same & equal([_phonetic(w) for w in lower], words)
         columns |= _numbers(lower, words)
         nick = {w: i for i, w in enumerate(lower) if any(w in pair for pair in NICKNAMES)}
         columns["nickname"] = np.zeros(len(words.left), dtype=bool)
@@ -182,6 +185,17 @@ class String:
         )
         per_pair = np.where(identical, number[words.left], -1)
         return Block(tuple(f"same={w}" for w in names), None, per_pair[words.cell])
+
+    def _function_pairs(self, words: Words, lower: list[str], identical: np.ndarray) -> Block:
+        """Which two function words meet (`of~for`): a closed class, so training sees every pair that matters."""
+        function = np.array([w in FUNCTION_WORDS for w in lower], dtype=bool)
+        ask = np.flatnonzero(function[words.left] & function[words.right] & ~identical)
+        names: dict[str, int] = {}
+        per_pair = np.full(len(words.left), -1, dtype=np.int64)
+        for u in ask:
+            name = f"{lower[words.left[u]]}~{lower[words.right[u]]}"
+            per_pair[u] = names.setdefault(name, len(names))
+        return Block(tuple(names), None, per_pair[words.cell])
 
     def _null(self, grid: Grid, words: Words, lower: list[str], columns: dict) -> tuple[Block, ...]:
         """What speaks for leaving a source token out: its kind, and how good its best partner would be."""

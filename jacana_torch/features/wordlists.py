@@ -45,6 +45,26 @@ NICKNAMES = frozenset(
     for full in fulls
 )
 
+# Different spellings of one word, beyond case and stems.
+_VARIANTS = {
+    "n't": "not", "'ll": "will", "'re": "are", "'ve": "have", "'m": "am", "ca": "can", "wo": "will", "'d": "would",
+    "%": "percent", "&": "and", "pct": "percent", "vs": "versus", "jr": "junior", "sr": "senior", "st": "saint",
+    "mr": "mister", "dr": "doctor", "gov": "governor", "sen": "senator", "rep": "representative", "gen": "general",
+    "lt": "lieutenant", "sgt": "sergeant", "capt": "captain", "col": "colonel", "pres": "president",
+    "corp": "corporation", "inc": "incorporated", "co": "company", "ltd": "limited", "dept": "department",
+    "jan": "january", "feb": "february", "mar": "march", "apr": "april", "jun": "june", "jul": "july",
+    "aug": "august", "sep": "september", "sept": "september", "oct": "october", "nov": "november", "dec": "december",
+    "mon": "monday", "tue": "tuesday", "wed": "wednesday", "thu": "thursday", "fri": "friday", "sat": "saturday",
+    "sun": "sunday", "bn": "billion", "mln": "million", "km": "kilometer", "kg": "kilogram",
+}  # fmt: skip
+
+
+def variant(lower: str) -> str:
+    """One spelling for all: `U.S.` and `us`, `%` and `percent`, `n't` and `not`."""
+    plain = lower.replace(".", "") or lower
+    return _VARIANTS.get(plain, plain)
+
+
 _STEMMER = None
 
 

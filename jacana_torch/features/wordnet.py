@@ -9,7 +9,8 @@ import numpy as np
 from ..annotate.normalise import matching_form
 from .base import Block, NodeBlocks
 from .grid import Grid, Words
-from .string import base_similarity, forms
+from .context import company_of
+from .string import base_similarity, equal, forms
 
 _FAMILIES = {"N": "n", "V": "v", "J": "a", "R": "r"}
 
@@ -49,11 +50,16 @@ class WordNet:
                 (1 - any_relation) * grid.column_max(any_relation)[grid.target_token],
             ]
         )
+        base = base_similarity(grid)[forms(grid).cell]
+        similar = np.maximum(base, np.maximum(0.9 * table[:, names.index("lemma")][words.cell], 0.8 * any_relation))
+        company, rivals, null = company_of(grid, similar)
         link = (
             Block(names, table_cells),
+            company,
+            rivals,
             Block(("left_related", "right_related", "row_related", "column_related"), near),
         )
-        return NodeBlocks(link, (Block(("null_related",), best_row[:, None]),))
+        return NodeBlocks(link, (Block(("null_related",), best_row[:, None]), null))
 
     def _words(self, grid: Grid) -> Words:
         if self.tags:
@@ -78,7 +84,6 @@ class WordNet:
             columns[name] = np.zeros(len(words.left), dtype=bool)
             columns[name][ask] = values
         related = np.logical_or.reduce([v for k, v in columns.items() if k not in ("antonym", "sister")])
-        lemma = np.array([hash(k[0]) for k in keys])
         columns["any"] = related
-        columns["lemma"] = lemma[words.left] == lemma[words.right]
+        columns["lemma"] = equal([lemma for lemma, _ in keys], words)
         return columns
