@@ -29,6 +29,14 @@ def _not_a_number(name: str) -> float:
     raise ValueError(f"{name} is not a number that JSON knows")
 
 
+def shown(value: Any) -> str:
+    """A value as it stood in the file, for an error."""
+    try:
+        return quote(json.dumps(value))
+    except RecursionError:  # what could just be read may be too deep to be written
+        return "something nested too deeply"
+
+
 def field(item: Mapping[str, Any], name: str) -> Any:
     try:
         return item[name]
@@ -39,7 +47,7 @@ def field(item: Mapping[str, Any], name: str) -> Any:
 def string(item: Mapping[str, Any], name: str) -> str:
     value = field(item, name)
     if not isinstance(value, str):
-        raise ValueError(f"{name!r} should be a string and is {quote(json.dumps(value))}")
+        raise ValueError(f"{name!r} should be a string and is {shown(value)}")
     return encodable(value)
 
 
@@ -64,11 +72,11 @@ def identifier(item: Mapping[str, Any], *names: str) -> str | None:
         if isinstance(value, int) and not isinstance(value, bool):
             return str(value)
         if value not in (None, ""):
-            raise ValueError(f"{name!r} should be a string and is {quote(json.dumps(value))}")
+            raise ValueError(f"{name!r} should be a string and is {shown(value)}")
     return None
 
 
 def number(value: Any, what: str) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-        raise ValueError(f"{what} should be a number and is {quote(json.dumps(value))}")
+        raise ValueError(f"{what} should be a number and is {shown(value)}")
     return float(value)

@@ -157,6 +157,4 @@ def per_line(source: Source, parse: Callable[[str], T], *, skip_blank: bool = Fa
             item = error
         except ValueError as error:
             item = CorpusError(str(error), source.name, number)
-        except RecursionError:
-            item = CorpusError("nested too deeply", source.name, number)
         yield item

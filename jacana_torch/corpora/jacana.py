@@ -101,8 +101,6 @@ def read(source: Source) -> Iterator[Example | CorpusError]:
                 item = _parse(text)
             except ValueError as error:
                 item = CorpusError(str(error), source.name, line)
-            except RecursionError:
-                item = CorpusError("nested too deeply", source.name, line)
             yield item
             if window.peek() != ",":
                 break

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..errors import CorpusError
 from ..types import Alignment, Example, Link, Sentence, SentencePair
-from ._json import encodable, field, identifier, number, parse_object
+from ._json import encodable, field, identifier, number, parse_object, shown
 from ._links import CannotHold, Links, alignment_of, parse_links, split_tokens
 from ._source import Source, per_line, quote
 
@@ -59,7 +59,7 @@ def _sentence(item: Mapping[str, Any], side: str, aligned: bool) -> Sentence:
             raise ValueError(f"token {value.index('')} of {side!r} is empty")
         tokens, text = tuple(value), None
     else:
-        raise ValueError(f"{side!r} should be a list of tokens or a string and is {quote(json.dumps(value))}")
+        raise ValueError(f"{side!r} should be a list of tokens or a string and is {shown(value)}")
     return Sentence(tokens, _layers(item, side, len(tokens)), text)
 
 
@@ -95,12 +95,12 @@ def _links(item: Mapping[str, Any], name: str) -> list[Link]:
             return links
     except (TypeError, ValueError):
         pass
-    raise ValueError(f"{name!r} should be a list of [i, j] and is {quote(json.dumps(found))}")
+    raise ValueError(f"{name!r} should be a list of [i, j] and is {shown(found)}")
 
 
 def _confidence(found: Any, gold: Alignment) -> dict[Link, float]:
     if not isinstance(found, dict):
-        raise ValueError(f"'confidence' should be {{\"i-j\": number}} and is {quote(json.dumps(found))}")
+        raise ValueError(f"'confidence' should be {{\"i-j\": number}} and is {shown(found)}")
     confidence = {}
     for name, value in found.items():
         sure, _ = parse_links(name, possible=False)

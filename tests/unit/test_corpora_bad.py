@@ -11,6 +11,7 @@ import tracemalloc
 import pytest
 
 from jacana_torch import corpora
+from jacana_torch.corpora._json import shown
 from jacana_torch.errors import CorpusError
 from jacana_torch.types import Alignment, Example, Sentence, SentencePair
 
@@ -244,6 +245,24 @@ def test_random_bytes_are_a_clear_error_and_fast(format):
             assert time.process_time() - start < 2
             message = str(caught.value)
             assert len(message) < 400 and message.isprintable()
+
+
+@pytest.mark.parametrize("format", ["jsonl", "jacana"])
+def test_nesting_of_any_depth_is_one_bad_item(format):
+    for depth in (*range(2, 1100), 50_000):
+        data = '{"source": "a", "target": ' + "[" * depth + "]" * depth + "}\n"
+        skip = corpora.SkipBad()
+        assert (
+            list(corpora.read(io.StringIO(data if format == "jsonl" else f"[{data}]"), format, on_bad=skip)) == []
+        )
+        assert skip.count == 1 and len(str(skip.first[0])) < 200
+
+
+def test_a_value_too_deep_to_show_is_still_told_of():
+    value: list = []
+    for _ in range(50_000):
+        value = [value]
+    assert shown(value) == "something nested too deeply" and shown([1]) == "'[1]'"
 
 
 @pytest.mark.parametrize("format", ["jacana", "jsonl", "text", "msr"])

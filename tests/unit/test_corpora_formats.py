@@ -174,7 +174,7 @@ def test_jsonl_numbers_of_numpy():
 
 def test_extra_bom_only_where_a_token_would_lose_its_own():
     one = [Example(SentencePair(Sentence(("\ufeffa",)), Sentence(("\ufeffb",))))]
-    assert read("\ufeffa\tb\n", "text")[0].pair.source.tokens == ("a",)
+    assert [each.pair.source.tokens for each in read("\ufeffa\tb\n\ufeffc\td\n", "text")] == [("a",), ("\ufeffc",)]
     assert read(written(one, "text"), "text")[0].pair.source.tokens == ("\ufeffa",)
     assert written([example()], "talp")[0] == "t"
 
