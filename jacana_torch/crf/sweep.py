@@ -25,13 +25,16 @@ from .potentials import Potentials
 
 # The log of a dtype's largest number, less room for what a sum over positions and states still has to resolve.
 _ROOM = {torch.float32: 87.0 - 18.0, torch.float64: 708.0 - 50.0}
+_EVERY = {torch.float32: (2, 1), torch.float64: (8, 1)}
+_LOG2E = 1 / math.log(2.0)
 
 
 def choose(spread: float, states: int, dtype: torch.dtype) -> tuple[torch.dtype, int]:
     """The dtype to compute in and after how many steps to rescale; 0 means that only log space will do."""
-    half = (spread + math.log(states + 1)) / 2
-    for kind in (torch.float32, torch.float64):
-        for every in (16, 4, 1):
+    # Any batch of fewer than a thousand states counts alike, so that its size does not change what is done.
+    half = (spread + math.log(max(states, 1000) + 1)) / 2
+    for kind, steps in _EVERY.items():
+        for every in steps:
             if (kind != torch.float32 or dtype != torch.float64) and 2 * every * half + spread <= _ROOM[kind]:
                 return kind, every
     return torch.float64, 0
@@ -41,8 +44,9 @@ def choose(spread: float, states: int, dtype: torch.dtype) -> tuple[torch.dtype,
 class Lattice:
     """One batch, ready to sweep over T = M + 2 times, in the rows that `groups` lays out.
 
-    `emission` [T, G, c, S+1] exp(node - its position's maximum), or the difference itself where `every` is 0;
-    `table`    [G, S+1, S+1] likewise, with the boundary state F = S;  `offset` [B] what the shifts took.
+    `emission` [T, G, c, W] exp(node - its position's maximum), or the difference itself where `every` is 0;
+    `table`    [G, W, W] likewise, with the boundary state F = S;  `offset` [B] what the shifts took.
+    W is S + 1 rounded up: whole vector registers.
     """
 
     p: Potentials
@@ -55,19 +59,22 @@ class Lattice:
 
 def lattice(p: Potentials) -> Lattice:
     groups = group_rows(p.table, p.edge.shape[0])
-    full, shift, spread = _bounded_tables(p)
+    width = -(-(p.shape[2] + 1) // 16) * 16
+    full, shift, spread = _bounded_tables(p, width)
     dtype, every = choose(spread, p.shape[2], p.node.dtype)
     table = groups.per_group((full if every == 0 else full.exp_()).to(dtype))
-    emission, top = _emissions(p, groups, dtype)
+    emission, top = _emissions(p, groups, width, dtype)
+    if every:  # by way of exp2, which has no slow path for -inf and tiny results
+        emission.mul_(_LOG2E).exp2_()
     # A chain of M_b >= 1 positions takes an edge M_b - 1 times, a start and an end once.
     some = p.lengths.clamp_max(1)
     times = torch.stack([p.lengths - some, some, some], 1)  # [B, 3]
-    offset = (shift[p.table] * times).sum(1) + top.sum(1, dtype=torch.float64)  # [B]
-    return Lattice(p, groups, every, emission if every == 0 else emission.exp_(), table, offset)
+    offset = (shift[p.table] * times).sum(1) + top  # [B]
+    return Lattice(p, groups, every, emission, table, offset)
 
 
-def _bounded_tables(p: Potentials) -> tuple[Tensor, Tensor, float]:
-    """[U, S+1, S+1] log tables with F, in float64 (they are small and everything rests on them), what was taken
+def _bounded_tables(p: Potentials, width: int) -> tuple[Tensor, Tensor, float]:
+    """[U, W, W] log tables with F, in float64 (they are small and everything rests on them), what was taken
     from edge, start and end scores [U, 3], and the widest spread of any of them."""
     U, S = p.start.shape
     edge, start, end = (x.detach().double() for x in (p.edge, p.start, p.end))
@@ -77,10 +84,11 @@ def _bounded_tables(p: Potentials) -> tuple[Tensor, Tensor, float]:
     high = torch.stack([x.reshape(U, -1).amax(1) for x in (edge, start, end)], 1)  # [U, 3]
     middle = (low + high + math.log(S + 1)) / 2
     middle = torch.where(middle.isfinite(), middle, 0.0)
-    full = torch.zeros(U, S + 1, S + 1, dtype=torch.float64, device=edge.device)
+    full = edge.new_full((U, width, width), -torch.inf)
     full[:, :S, :S] = edge - middle[:, 0, None, None]
     full[:, S, :S] = start - middle[:, 1, None]
     full[:, :S, S] = end - middle[:, 2, None]
+    full[:, S, S] = 0.0
     return full, middle, (high - low).amax().item()
 
 
@@ -89,27 +97,30 @@ def _low(scores: Tensor, exists: Tensor) -> Tensor:
     return torch.where(exists, scores, torch.inf).reshape(len(scores), -1).amin(1)
 
 
-def _emissions(p: Potentials, groups: Groups, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-    """Log emissions [T, G, c, S+1] less each position's maximum, and these maxima [B, M]."""
-    node, S, T = p.node.detach(), p.shape[2], p.shape[1] + 2
-    top = node.amax(2)  # [B, M]
-    top.masked_fill_(top == -torch.inf, 0.0)
-    out = node.new_empty((T, groups.rows, S + 1), dtype=dtype)
+def _emissions(p: Potentials, groups: Groups, width: int, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+    """Log emissions [T, G, c, W] less each position's maximum, and the sum of these maxima [B]."""
+    node, S, T = p.node.detach().transpose(0, 1), p.shape[2], p.shape[1] + 2
+    out = node.new_empty((T, groups.rows, width), dtype=dtype)
     if groups.row is None:
-        torch.sub(node.transpose(0, 1), top.t().unsqueeze(2), out=out[1:-1, :, :S])
-        out[0], out[-1] = -torch.inf, -torch.inf
+        out[1:-1, :, :S] = node
+        out[1:-1, :, S:] = -torch.inf
     else:
-        out.fill_(-torch.inf)
-        out[1:-1, groups.row, :S] = (node - top.unsqueeze(2)).transpose(0, 1).to(dtype)
+        out[1:-1] = -torch.inf
+        out[1:-1, groups.row, :S] = node.to(dtype)
+    top = out[1:-1].amax(2, keepdim=True)  # [M, rows, 1]
+    top.masked_fill_(top == -torch.inf, 0.0)
+    out[1:-1].sub_(top)
     clock = torch.arange(T, device=node.device)[:, None]
     inside = (clock > 0) & (clock <= groups.scatter(p.lengths, 0))  # [T, rows]
+    out[0], out[-1] = -torch.inf, -torch.inf
     out[:, :, S] = torch.where(inside, -torch.inf, 0.0)
-    return out.view(T, groups.count, groups.width, S + 1), top
+    tops = groups.gather(top.sum(0, dtype=torch.float64)).squeeze(1)  # [B]
+    return out.view(T, groups.count, groups.width, width), tops
 
 
 @dataclass(frozen=True)
 class Forward:
-    """`alpha` [T, G, c, S+1] probabilities up to each time, `scale` [T, G, c, 1] what each was divided by.
+    """`alpha` [T, G, c, W] probabilities up to each time, `scale` [T, G, c, 1] what each was divided by.
 
     `alpha` holds only a few times where no way back is meant.
     """
@@ -134,7 +145,7 @@ def forward(x: Lattice, keep: bool = True) -> Forward:
         if t % x.every == 0:
             torch.sum(now, -1, keepdim=True, out=scales[t])
             now.div_(scales[t])
-    ending = steps[(T - 1) % kept][:, :, -1].double().log() + scale.double().log().sum(0).squeeze(-1)  # [G, c]
+    ending = steps[(T - 1) % kept][:, :, x.p.shape[2]].double().log() + scale.double().log().sum(0).squeeze(-1)  # [G, c]
     log_z = x.groups.gather(ending.view(-1, 1)).squeeze(-1) + x.offset  # [B]
     return Forward(alpha, scale, log_z)
 
@@ -152,15 +163,15 @@ class Counts:
 def backward(x: Lattice, f: Forward, weight: Tensor) -> Counts:
     """Sweep back and count; chain b counts `weight[b]` times."""
     beta, joint, scale = _backward_probabilities(x, f)
-    g, S = x.groups, x.emission.shape[-1] - 1
+    g, S = x.groups, x.p.shape[2]
     weight = g.scatter(weight.to(beta.dtype), 0.0).view(g.count, g.width, 1)
     # The same Z each time, but under the scales of that time: what makes its chances sum to 1.
     share = weight / joint.sum(-1, keepdim=True)  # [T, G, c, 1]
-    node = g.gather(joint[1:-1].mul_(share[1:-1]).flatten(1, 2))  # [M, B, S+1]
+    node = g.gather(joint[1:-1].mul_(share[1:-1]).flatten(1, 2))  # [M, B, W]
     # alpha[t-1] table beta[t] sums to joint[t] times what alpha[t], and not beta[t], was divided by.
-    right = beta[1:].mul_(share[1:] * scale[1:] / f.scale[1:])  # [T-1, G, c, S+1]
-    left, right = (y.transpose(0, 1).flatten(1, 2) for y in (f.alpha[:-1], right))  # [G, (T-1)*c, S+1]
-    pairs = torch.bmm(left.transpose(1, 2), right).mul_(x.table)  # [G, S+1, S+1]
+    right = beta[1:].mul_(share[1:] * scale[1:] / f.scale[1:])  # [T-1, G, c, W]
+    left, right = (y.transpose(0, 1).flatten(1, 2) for y in (f.alpha[:-1], right))  # [G, (T-1)*c, W]
+    pairs = torch.bmm(left.transpose(1, 2), right).mul_(x.table)  # [G, W, W]
     pairs = g.per_table(pairs, x.p.edge.shape[0])
     return Counts(node[..., :S].transpose(0, 1), pairs[:, :S, :S], pairs[:, S, :S], pairs[:, :S, S])
 
