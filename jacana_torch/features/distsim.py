@@ -7,7 +7,7 @@ of PPMI and t-test vectors, the largest of the six (their DistriSim), and the sa
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -18,30 +18,41 @@ from .base import Block, NodeBlocks
 from .count import CountedVectors
 from .grid import Grid
 from .lexical import lower_form
+from .vectors import Vectors
 
 
 @dataclass(frozen=True)
 class DistSim:
     """`own`: from the pair's own dependencies, all counts smoothed by `smoothing`.
     `counts`: a file that `count_vectors(...).save` wrote, or None.
+    `vectors`: static vectors, by resource name or path; `steps` and `phrases` as in `vectors.Vectors`.
     """
 
     name: str = "distsim"
     own: bool = True
     counts: str | None = None
     smoothing: float = 2.0
+    vectors: tuple[str, ...] = ()
+    steps: tuple[float, ...] = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
+    phrases: bool = True
 
     def __post_init__(self) -> None:
         if self.smoothing <= 0:
             raise ConfigError(
                 f"smoothing={self.smoothing}: it must be more than 0, as unseen contexts are compared"
             )
-        if not self.own and self.counts is None:
-            raise ConfigError("distsim has nothing to compare: own=False and no counts file")
+        object.__setattr__(self, "vectors", (self.vectors,) if isinstance(self.vectors, str) else tuple(self.vectors))
+        if not self.own and self.counts is None and not self.vectors:
+            raise ConfigError("distsim has nothing to compare: own=False, no counts file and no vectors")
 
     @property
     def requires(self) -> tuple[str, ...]:
         return ("head", "deprel") if self.own else ()
+
+    @property
+    def resources(self) -> tuple[str, ...]:
+        """Names of the resources that it reads; vectors given as files are the user's own."""
+        return tuple(name for name in self.vectors if "/" not in name and "." not in name)
 
     def __call__(self, grid: Grid) -> NodeBlocks:
         link, null = [], []
@@ -61,7 +72,15 @@ class DistSim:
             known = ((left >= 0) & (right >= 0)).astype(np.float64)[:, None]
             link += [blocks[0], Block(("corpus.both_known",), known, words.cell)]
             null.append(blocks[1])
+        if self.vectors:
+            static = Vectors(self.vectors, self.steps, self.phrases)(grid)
+            link += [_under("static", block) for block in static.link]
+            null += [_under("static", block) for block in static.null]
         return NodeBlocks(tuple(link), tuple(null))
+
+
+def _under(prefix: str, block: Block) -> Block:
+    return replace(block, names=tuple(f"{prefix}.{name}" for name in block.names))
 
 
 def _blocks(grid: Grid, prefix: str, values: np.ndarray, cell: np.ndarray) -> tuple[Block, Block]:
