@@ -46,7 +46,7 @@ class Lattice:
 
     `emission` [T, G, c, W] exp(node - its position's maximum), or the difference itself where `every` is 0;
     `table`    [G, W, W] likewise, with the boundary state F = S;  `offset` [B] what the shifts took.
-    W is S + 1 rounded up: whole vector registers.
+    `scratch`  [2, T, G, c, W] room for the sweeps. W is S + 1 rounded up: whole vector registers.
     """
 
     p: Potentials
@@ -55,6 +55,7 @@ class Lattice:
     emission: Tensor
     table: Tensor
     offset: Tensor
+    scratch: Tensor
 
 
 def lattice(p: Potentials) -> Lattice:
@@ -63,14 +64,17 @@ def lattice(p: Potentials) -> Lattice:
     full, shift, spread = _bounded_tables(p, width)
     dtype, every = choose(spread, p.shape[2], p.node.dtype)
     table = groups.per_group((full if every == 0 else full.exp_()).to(dtype))
-    emission, top = _emissions(p, groups, width, dtype)
+    # One allocation: several of this size would each go back to the system, to be cleared again the next time.
+    room = p.node.new_empty((3, p.shape[1] + 2, groups.count, groups.width, width), dtype=dtype)
+    emission = room[0]
+    top = _emissions(p, groups, emission.flatten(1, 2))
     if every:  # by way of exp2, which has no slow path for -inf and tiny results
         emission.mul_(_LOG2E).exp2_()
     # A chain of M_b >= 1 positions takes an edge M_b - 1 times, a start and an end once.
     some = p.lengths.clamp_max(1)
     times = torch.stack([p.lengths - some, some, some], 1)  # [B, 3]
     offset = (shift[p.table] * times).sum(1) + top  # [B]
-    return Lattice(p, groups, every, emission, table, offset)
+    return Lattice(p, groups, every, emission, table, offset, room[1:])
 
 
 def _bounded_tables(p: Potentials, width: int) -> tuple[Tensor, Tensor, float]:
@@ -97,16 +101,15 @@ def _low(scores: Tensor, exists: Tensor) -> Tensor:
     return torch.where(exists, scores, torch.inf).reshape(len(scores), -1).amin(1)
 
 
-def _emissions(p: Potentials, groups: Groups, width: int, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-    """Log emissions [T, G, c, W] less each position's maximum, and the sum of these maxima [B]."""
+def _emissions(p: Potentials, groups: Groups, out: Tensor) -> Tensor:
+    """Write log emissions [T, rows, W], less each position's maximum; the sum of these maxima [B]."""
     node, S, T = p.node.detach().transpose(0, 1), p.shape[2], p.shape[1] + 2
-    out = node.new_empty((T, groups.rows, width), dtype=dtype)
     if groups.row is None:
         out[1:-1, :, :S] = node
         out[1:-1, :, S:] = -torch.inf
     else:
         out[1:-1] = -torch.inf
-        out[1:-1, groups.row, :S] = node.to(dtype)
+        out[1:-1, groups.row, :S] = node.to(out.dtype)
     top = out[1:-1].amax(2, keepdim=True)  # [M, rows, 1]
     top.masked_fill_(top == -torch.inf, 0.0)
     out[1:-1].sub_(top)
@@ -114,8 +117,7 @@ def _emissions(p: Potentials, groups: Groups, width: int, dtype: torch.dtype) ->
     inside = (clock > 0) & (clock <= groups.scatter(p.lengths, 0))  # [T, rows]
     out[0], out[-1] = -torch.inf, -torch.inf
     out[:, :, S] = torch.where(inside, -torch.inf, 0.0)
-    tops = groups.gather(top.sum(0, dtype=torch.float64)).squeeze(1)  # [B]
-    return out.view(T, groups.count, groups.width, width), tops
+    return groups.gather(top.sum(0, dtype=torch.float64)).squeeze(1)
 
 
 @dataclass(frozen=True)
@@ -134,7 +136,7 @@ def forward(x: Lattice, keep: bool = True) -> Forward:
     """Sweep to the end; `keep` what `backward` needs."""
     T = x.emission.shape[0]
     kept = T if keep else 2
-    alpha, scale = x.emission.new_empty(kept, *x.emission.shape[1:]), x.emission.new_ones(*x.emission.shape[:3], 1)
+    alpha, scale = x.scratch[0, :kept], x.emission.new_ones(*x.emission.shape[:3], 1)
     alpha[0] = x.emission[0]
     steps, emissions, scales = alpha.unbind(0), x.emission.unbind(0), scale.unbind(0)
     product = torch.empty_like(steps[0])
@@ -179,7 +181,7 @@ def backward(x: Lattice, f: Forward, weight: Tensor) -> Counts:
 def _backward_probabilities(x: Lattice, f: Forward) -> tuple[Tensor, Tensor, Tensor]:
     """What follows each time and its own emission (`beta`), with what precedes it (`joint`), and beta's scales."""
     T = x.emission.shape[0]
-    beta, joint = torch.empty_like(x.emission), torch.empty_like(x.emission)
+    beta, joint = x.scratch[1], torch.empty_like(x.emission)
     scale = x.emission.new_ones(*x.emission.shape[:3], 1)
     beta[-1], joint[-1], joint[0] = x.emission[-1], f.alpha[-1], 1.0
     alphas, betas, joints = f.alpha.unbind(0), beta.unbind(0), joint.unbind(0)

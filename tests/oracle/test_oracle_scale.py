@@ -122,4 +122,4 @@ def test_operations_depend_on_the_longest_chain_alone(name, tables):
 def test_memory_of_the_gradient(tables):
     B, M, N = 12, 40, 30
     largest = cost(gradient, batch([M] * B, [N + 1 - i for i in range(tables)], N + 1)).largest
-    assert largest <= 2 * B * (M + 2) * (N + 2)
+    assert largest <= 6 * B * M * (N + 1) < B * M * (N + 1) ** 2 / 4
