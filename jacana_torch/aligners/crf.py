@@ -65,6 +65,10 @@ class Crf:
     def requires(self) -> tuple[str, ...]:
         return self.features.requires
 
+    @property
+    def resources(self) -> tuple[str, ...]:
+        return self.features.resources
+
     # Training
 
     def fit(

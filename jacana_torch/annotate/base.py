@@ -20,7 +20,10 @@ Layers = Mapping[str, Sequence]
 
 @runtime_checkable
 class Annotator(Protocol):
-    """Says which layers it reads (`requires`) and which it fills (`provides`); pickles, for worker processes."""
+    """Says which layers it reads (`requires`) and which it fills (`provides`); pickles, for worker processes.
+
+    One that reads linguistic data says so in `resources` as well.
+    """
 
     requires: tuple[str, ...]
     provides: tuple[str, ...]

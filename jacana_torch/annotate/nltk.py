@@ -34,6 +34,10 @@ class NltkAnnotator(LayerAnnotator):
         self.provides = ("pos", "lemma") if lemmas else ("pos",)
         self.overwrite, self.unescape = overwrite, unescape
 
+    @property
+    def resources(self) -> tuple[str, ...]:
+        return ("tagger", "wordnet") if "lemma" in self.provides else ("tagger",)
+
     def layers_of(self, sentences: Sequence[Sentence]) -> list[Layers]:
         if "lemma" in self.provides:
             _check_wordnet()

@@ -49,6 +49,10 @@ class SpacyAnnotator(LayerAnnotator):
         self.model, self.batch_size = str(model), batch_size
         self.overwrite, self.unescape = overwrite, unescape
 
+    @property
+    def resources(self) -> tuple[str, ...]:
+        return ("spacy-en",) if self.model == "spacy-en" else ()
+
     def layers_of(self, sentences: Sequence[Sentence]) -> list[Layers]:
         nlp = _pipeline(self.model, self.provides)
         from spacy.tokens import Doc

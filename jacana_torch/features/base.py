@@ -53,6 +53,7 @@ class NodeFamily(Protocol):
 
     `name`      the prefix of its columns, and what `drop=[...]` takes.
     `requires`  the annotation layers that it reads.
+    `resources` (optional) names of the resources that it reads.
     """
 
     name: str

@@ -40,6 +40,10 @@ class Dependency:
     def requires(self) -> tuple[str, ...]:
         return ("head", "deprel", "lemma") if self.lemma else ("head", "deprel")
 
+    @property
+    def resources(self) -> tuple[str, ...]:
+        return ("mwa-ppdb",) if self.ppdb else ()
+
     def __call__(self, grid: Grid) -> NodeBlocks:
         likeness = lexical(grid, self.lemma, self.ppdb, self.threshold)
         view = _View.of(grid, likeness)

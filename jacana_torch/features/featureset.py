@@ -69,6 +69,11 @@ class FeatureSet:
         """The annotation layers that the families read."""
         return tuple(sorted({layer for family in self.node for layer in family.requires}))
 
+    @property
+    def resources(self) -> tuple[str, ...]:
+        """The resources that the families read; a family that reads none need not say so."""
+        return tuple(sorted({name for f in [*self.node, *self.edge] for name in getattr(f, "resources", ())}))
+
     def __call__(self, pairs: Sequence[SentencePair]) -> FeatureBatch:
         grid = Grid(pairs)
         link: list[Block] = []

@@ -26,6 +26,10 @@ class Ppdb:
     def requires(self) -> tuple[str, ...]:
         return ("lemma",) if self.lemma else ()
 
+    @property
+    def resources(self) -> tuple[str, ...]:
+        return ("mwa-ppdb",)
+
     def __call__(self, grid: Grid) -> NodeBlocks:
         words = grid.words(lower_form, "lemma") if self.lemma else grid.words(lower_form)
         tokens = [value[0] for value in words.values] if self.lemma else words.values

@@ -32,6 +32,10 @@ class WordNet:
     def requires(self) -> tuple[str, ...]:
         return ("pos", "lemma") if self.tags else ()
 
+    @property
+    def resources(self) -> tuple[str, ...]:
+        return ("wordnet",)
+
     def __call__(self, grid: Grid) -> NodeBlocks:
         words = self._words(grid)
         columns = self._relations(words)
