@@ -16,8 +16,8 @@ from ..crf.inference import log_partition, marginals, viterbi
 from ..crf.layout import Layout
 from ..crf.linear import RawBlock, compacted
 from ..crf.objective import Lattices, Objective, lattices
-from ..crf.states import gold_states
-from ..errors import ConfigError
+from ..crf.states import POLICIES, gold_states
+from ..errors import ConfigError, ModelError
 from ..features.base import Block, EdgeFamily, NodeFamily
 from ..features.featureset import FeatureBatch, FeatureSet
 from ..train.minimise import minimise
@@ -25,6 +25,16 @@ from ..types import Alignment, Example, SentencePair
 from .base import Step, TrainingReport, Watcher
 
 log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Pairs by their sizes, which of them have words on both sides, and the lattices of those under `names`."""
+
+    sizes: list[tuple[int, int]]
+    full: list[int]
+    names: list[str]
+    lattices: Lattices | None
 
 
 @dataclass
@@ -58,8 +68,19 @@ class Crf:
 
     def __post_init__(self) -> None:
         self.features = FeatureSet(self.families, self.drop)
-        if self.l2 <= 0 or any(factor <= 0 for factor in self.priors.values()):
-            raise ConfigError(f"l2={self.l2}, priors={dict(self.priors)}: all must be positive, or the optimum is not unique")
+        priors = [self.l2, *self.priors.values()]
+        if not all(0 < factor < np.inf for factor in priors):
+            raise ConfigError(
+                f"l2={self.l2}, priors={dict(self.priors)}: all must be positive, or the optimum is not unique"
+            )
+        for name, least in (("cost_null", 0), ("cost_link", 0), ("max_iterations", 1), ("batch_cells", 1)):
+            if not least <= getattr(self, name) < np.inf:
+                raise ConfigError(f"{name}={getattr(self, name)}: must be at least {least}, and finite")
+        if not (0 < self.tolerance < 1 and np.isfinite(self.start)):
+            raise ConfigError(f"tolerance={self.tolerance}, start={self.start}: between 0 and 1, and finite")
+        if self.policy not in POLICIES:
+            raise ConfigError(f"policy={self.policy!r} is none of {', '.join(POLICIES)}")
+        self.device = usable_device(self.device)
 
     @property
     def requires(self) -> tuple[str, ...]:
@@ -102,7 +123,9 @@ class Crf:
             callback=step,
         )
         self.names, self.weights = names, result.x
-        log.info("%s: loss %.6f after %d iterations (%s)", self.part, result.loss, result.iterations, result.message)
+        log.info(
+            "%s: loss %.6f after %d iterations (%s)", self.part, result.loss, result.iterations, result.message
+        )
         return TrainingReport(
             {self.part: result.loss}, {self.part: result.iterations}, result.converged, result.interrupted,
             dropped, sum(len(e.gold.links) for e in examples),
@@ -124,27 +147,38 @@ class Crf:
 
     # Alignment
 
-    def align(self, pairs: Sequence[SentencePair]) -> list[Alignment]:
+    def prepared(self, pairs: Sequence[SentencePair]) -> Prepared:
+        """Pairs with their features looked up, to be decoded as often as the weights change."""
+        sizes = [(len(p.source), len(p.target)) for p in pairs]
+        full = [k for k, (m, n) in enumerate(sizes) if m and n]
+        if full and not self.names:
+            raise ModelError(f"the {self.part} direction has not been trained: fit it, or go on with resume=DIR")
+        space = self._lattices(self.features([pairs[k] for k in full]), self.names) if full else None
+        return Prepared(sizes, full, self.names, space)
+
+    def decode(self, prepared: Prepared) -> list[Alignment]:
         """Viterbi links, each with its posterior as confidence; the score is log p(states | pair) per source token."""
-        pairs = list(pairs)
-        out: list[Alignment] = [Alignment(len(p.source), len(p.target)) for p in pairs]
-        full = [k for k, p in enumerate(pairs) if len(p.source) and len(p.target)]
-        if not full:
+        out = [Alignment(m, n) for m, n in prepared.sizes]
+        if prepared.lattices is None:
             return out
-        batch = self.features([pairs[k] for k in full])
-        space = self._lattices(batch, self.names)
+        if prepared.names != self.names:
+            raise ValueError("these pairs were prepared for another set of features")
         with torch.no_grad():
-            flat = space.flat(torch.as_tensor(self.weights, dtype=torch.float64, device=self.device))
-            for bucket in space.layout.buckets:
+            flat = prepared.lattices.flat(torch.as_tensor(self.weights, dtype=torch.float64, device=self.device))
+            for bucket in prepared.lattices.layout.buckets:
                 potentials = bucket.potentials(*flat)
                 states, best = viterbi(potentials)
                 found = marginals(potentials)
                 posterior = found.node.gather(2, states.clamp(min=0).unsqueeze(2)).squeeze(2)
                 score = (best - log_partition(potentials)) / bucket.lengths
                 for row, k in enumerate(bucket.pairs):
-                    size = len(pairs[full[k]].source), len(pairs[full[k]].target)
-                    out[full[k]] = _alignment(*size, states[row].tolist(), posterior[row].tolist(), float(score[row]))
+                    place = prepared.full[k]
+                    values = states[row].tolist(), posterior[row].tolist(), float(score[row])
+                    out[place] = _alignment(*prepared.sizes[place], *values)
         return out
+
+    def align(self, pairs: Sequence[SentencePair]) -> list[Alignment]:
+        return self.decode(self.prepared(list(pairs)))
 
     # Persistence
 
@@ -162,6 +196,17 @@ def prior_factors(names: Sequence[str], priors: Mapping[str, float]) -> np.ndarr
     """[K] what multiplies the prior of each column: that of the longest beginning of its name, else 1."""
     longest_first = sorted(priors.items(), key=lambda item: -len(item[0]))
     return np.array([next((f for start, f in longest_first if name.startswith(start)), 1.0) for name in names])
+
+
+def usable_device(device: str) -> str:
+    """The device, if torch can use it here; an error that says why not before any work is done."""
+    if device != "cpu":  # asking wakes the driver up, so only where there is a question
+        try:
+            torch.zeros(1, dtype=torch.float64, device=device)
+        except (RuntimeError, AssertionError, NotImplementedError, TypeError) as error:
+            reason = (str(error).splitlines() or ["unknown"])[0]
+            raise ConfigError(f"the device {device!r} cannot be used here ({reason}): try cpu") from None
+    return device
 
 
 def _known(block: Block, number: Mapping[str, int]) -> RawBlock:
