@@ -92,7 +92,7 @@ def torch_struct(p: Potentials) -> dict[str, Callable] | None:
     from torch_struct import LinearChainCRF
 
     B, M, S = p.shape
-    if B * (M // 2) * S**3 * 4 * 6 > _free_memory() / 2:
+    if B * (M // 2) * S**3 * 4 * 6 > _free_memory() / 4:
         return None  # its scan holds [B, M/2, S, S, S] several times over
     warnings.simplefilter("ignore")
     node = p.node.clamp_min(-1e5)
@@ -271,7 +271,9 @@ def scaling(arguments: argparse.Namespace) -> dict:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("part", choices=["engine", "scaling"])
-    parser.add_argument("--threads", type=int, default=1, help="torch threads; 0 leaves torch's default (default: 1)")
+    parser.add_argument(
+        "--threads", type=int, default=1, help="torch threads; 0 leaves torch's default (default: 1)"
+    )
     parser.add_argument("--seconds", type=float, default=1.0, help="time to spend on each figure")
     parser.add_argument("--ragged", action="store_true", help="lengths between M/2 and M instead of all M")
     parser.add_argument("--no-memory", action="store_true", help="skip measuring peak memory in child processes")

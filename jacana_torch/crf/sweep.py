@@ -64,8 +64,9 @@ def lattice(p: Potentials) -> Lattice:
     full, shift, spread = _bounded_tables(p, width)
     dtype, every = choose(spread, p.shape[2], p.node.dtype)
     table = groups.per_group((full if every == 0 else full.exp_()).to(dtype))
-    # One allocation: several of this size would each go back to the system, to be cleared again the next time.
-    room = p.node.new_empty((3, p.shape[1] + 2, groups.count, groups.width, width), dtype=dtype)
+    # One allocation, and of more than is used (what is not touched costs nothing): several smaller ones would each
+    # go back to the system when freed, to be cleared page by page the next time, which takes as long as the sweep.
+    room = p.node.new_empty((5, p.shape[1] + 2, groups.count, groups.width, width), dtype=dtype)
     emission = room[0]
     top = _emissions(p, groups, emission.flatten(1, 2))
     if every:  # by way of exp2, which has no slow path for -inf and tiny results
@@ -74,7 +75,7 @@ def lattice(p: Potentials) -> Lattice:
     some = p.lengths.clamp_max(1)
     times = torch.stack([p.lengths - some, some, some], 1)  # [B, 3]
     offset = (shift[p.table] * times).sum(1) + top  # [B]
-    return Lattice(p, groups, every, emission, table, offset, room[1:])
+    return Lattice(p, groups, every, emission, table, offset, room[1:3])
 
 
 def _bounded_tables(p: Potentials, width: int) -> tuple[Tensor, Tensor, float]:
@@ -147,7 +148,9 @@ def forward(x: Lattice, keep: bool = True) -> Forward:
         if t % x.every == 0:
             torch.sum(now, -1, keepdim=True, out=scales[t])
             now.div_(scales[t])
-    ending = steps[(T - 1) % kept][:, :, x.p.shape[2]].double().log() + scale.double().log().sum(0).squeeze(-1)  # [G, c]
+    ending = steps[(T - 1) % kept][:, :, x.p.shape[2]].double().log() + scale.double().log().sum(0).squeeze(
+        -1
+    )  # [G, c]
     log_z = x.groups.gather(ending.view(-1, 1)).squeeze(-1) + x.offset  # [B]
     return Forward(alpha, scale, log_z)
 
