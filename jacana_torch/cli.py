@@ -12,7 +12,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 
-from .errors import ConfigError, JacanaError
+from .errors import JacanaError
 from .version import __version__
 
 USER_ERROR, INTERRUPTED, READER_GONE = 2, 130, 141
@@ -243,13 +243,7 @@ def _convert(arguments: argparse.Namespace) -> int:
 def _train(overrides: Sequence[str]) -> int:
     from . import run
 
-    try:
-        run.main(list(overrides))
-    except Exception as error:
-        # Hydra's own errors are mistakes in overrides or configs; its classes are at home in run.py, not here.
-        if type(error).__module__.split(".")[0] not in ("hydra", "omegaconf"):
-            raise
-        raise ConfigError(str(error)) from None
+    run.main(list(overrides))
     return 0
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from .aligners.base import Step, Trainable, TrainingReport
+from .aligners.base import Aligner, Step, Trainable, TrainingReport
 from .aligners.bidirectional import Bidirectional
 from .errors import ConfigError
 from .evaluate import Score, score
@@ -22,32 +22,42 @@ from .types import Alignment, Example
 log = logging.getLogger(__name__)
 
 Scores = dict[str, Score]
+Predictions = dict[str, list[Alignment]]
 
 
-def predictions(aligner: Trainable, examples: Sequence[Example]) -> dict[str, list[Alignment]]:
+def output_name(aligner: Aligner) -> str:
+    """What `predictions` calls the alignments that `align` gives: the symmetrizer's name, where there is one."""
+    if not isinstance(aligner, Bidirectional):
+        return "aligned"
+    if isinstance(aligner.symmetrize, str):
+        return aligner.symmetrize.strip().lower().replace("-", "_")
+    function = getattr(aligner.symmetrize, "func", aligner.symmetrize)  # a config makes partial functions
+    return getattr(function, "__name__", "symmetrized")
+
+
+def predictions(aligner: Aligner, examples: Sequence[Example]) -> Predictions:
     """What the aligner says: by direction and symmetrizer where it has two directions, else as `aligned`."""
     pairs = [e.pair for e in examples]
     if not isinstance(aligner, Bidirectional):
         return {"aligned": aligner.align(pairs)}
     forward, backward = aligner.directions(pairs)
-    return symmetrized(forward, backward)
+    found = symmetrized(forward, backward)
+    if output_name(aligner) not in found:  # somebody's own symmetrizer
+        join = aligner.symmetrize
+        found[output_name(aligner)] = [join(f, b) for f, b in zip(forward, backward, strict=True)]  # type: ignore[operator]
+    return found
 
 
-def symmetrized(forward: Sequence[Alignment], backward: Sequence[Alignment]) -> dict[str, list[Alignment]]:
+def symmetrized(forward: Sequence[Alignment], backward: Sequence[Alignment]) -> Predictions:
     """Every symmetrizer's alignments of the two directions (`forward` and `backward` among them)."""
     return {
         name: [join(f, b) for f, b in zip(forward, backward, strict=True)] for name, join in SYMMETRIZERS.items()
     }
 
 
-def scores(examples: Sequence[Example], predicted: dict[str, list[Alignment]]) -> Scores:
-    gold = [e.gold for e in examples]
-    return {name: score(gold, alignments) for name, alignments in predicted.items()}  # type: ignore[arg-type]
-
-
-def best_direction(found: Scores) -> str:
-    """The better of the two directions by F1; `aligned` where there is one."""
-    return max((name for name in found if name in ("forward", "backward", "aligned")), key=lambda n: found[n].f1)
+def scores(examples: Sequence[Example], predicted: Predictions, links: str = "sure") -> Scores:
+    gold = [e.gold for e in examples if e.gold is not None]
+    return {name: score(gold, alignments, links) for name, alignments in predicted.items()}
 
 
 def table(found: Scores) -> str:
@@ -71,14 +81,13 @@ def folds(n: int, k: int, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
 
 
 def cross_validate(
-    make: Callable[[], Trainable], examples: Sequence[Example], k: int, seed: int = 1
-) -> tuple[Scores, dict[str, list[Alignment]]]:
+    make: Callable[[], Aligner], examples: Sequence[Example], k: int, seed: int = 1, links: str = "sure"
+) -> tuple[Scores, Predictions]:
     """Every example aligned by a model that never saw it: scores over all of them, and the alignments."""
-    joined: dict[str, list[Alignment]] = {}
+    joined: Predictions = {}
     for number, (train, test) in enumerate(folds(len(examples), k, seed), 1):
         aligner = make()
-        report = aligner.fit([examples[i] for i in train])
-        if report.interrupted:
+        if fit(aligner, [examples[i] for i in train]).interrupted:
             raise KeyboardInterrupt
         held_out = [examples[i] for i in test]
         found = predictions(aligner, held_out)
@@ -86,40 +95,47 @@ def cross_validate(
             slots = joined.setdefault(name, [None] * len(examples))  # type: ignore[list-item]
             for i, alignment in zip(test, alignments, strict=True):
                 slots[i] = alignment
-        fold_scores = scores(held_out, found)
-        best = best_direction(fold_scores)
-        log.info("fold %d of %d: %s F1 %.2f", number, k, best, 100 * fold_scores[best].f1)
-    return scores(examples, joined), joined
+        own = output_name(aligner)
+        f1 = scores(held_out, {own: found[own]}, links)[own].f1
+        log.info("fold %d of %d: %s F1 %.2f", number, k, own, 100 * f1)
+    return scores(examples, joined, links), joined
 
 
 @dataclass
 class Watch:
-    """Called at every iteration: writes losses, scores on `dev`, weights and a few alignments to a tracker."""
+    """Called at every iteration: writes losses, scores on `dev`, weights and a few alignments to a tracker.
+
+    Scores and weights every `every` iterations and after the first (0: never); `examples` alignments are shown.
+    """
 
     tracker: Tracker
     dev: Sequence[Example] = ()
     every: int = 10
     examples: int = 5
-    _seen: dict[str, dict[int, list[Alignment]]] = field(default_factory=dict)
+    links: str = "sure"
+    _seen: dict[str, dict[int, list[Alignment]]] = field(default_factory=dict, repr=False)
+    _prepared: dict[str, object] = field(default_factory=dict, repr=False)
 
     def __call__(self, step: Step) -> None:
         figures = {f"loss/{step.part}": step.loss, f"gradient_norm/{step.part}": step.gradient_norm}
         self.tracker.scalars(figures, step.iteration)
-        if self.every and step.iteration % self.every == 0:
+        if self.every and (step.iteration == 1 or step.iteration % self.every == 0):
             log.info("%s %4d  loss %.4f  |g| %.3g", step.part, step.iteration, step.loss, step.gradient_norm)
             self._weights(step)
             if self.dev:
                 self._score(step)
 
     def _weights(self, step: Step) -> None:
-        state = step.aligner.state()  # type: ignore[attr-defined]
+        state = step.aligner.state()
+        if "names" not in state or "weights" not in state:
+            return
         families = np.array([str(name).split(".")[0] for name in state["names"]])
         for family in np.unique(families):
-            self.tracker.histogram(f"weights/{step.part}/{family}", state["weights"][families == family], step.iteration)
+            of_family = np.asarray(state["weights"])[families == family]
+            self.tracker.histogram(f"weights/{step.part}/{family}", of_family, step.iteration)
 
     def _score(self, step: Step) -> None:
-        pairs = [e.pair.flip() if step.part == "backward" else e.pair for e in self.dev]
-        found = step.aligner.align(pairs)
+        found = self._aligned(step)
         if step.part == "backward":
             found = [alignment.flip() for alignment in found]
         self._seen.setdefault(step.part, {})[step.iteration] = found
@@ -128,17 +144,27 @@ class Watch:
         if step.part == "backward" and forward:  # the directions train one after the other: pair equal iterations
             other = forward[max((i for i in forward if i <= step.iteration), default=min(forward))]
             by_name = {k: v for k, v in symmetrized(other, found).items() if k != "forward"}
-        for name, s in scores(self.dev, by_name).items():
-            figures = {"precision": s.precision, "recall": s.recall, "f1": s.f1, "exact": s.exact}
-            self.tracker.scalars({f"dev/{key}/{name}": value for key, value in figures.items()}, step.iteration)
+        self.scores(scores(self.dev, by_name, self.links), step.iteration)
 
-    def show(self, aligner: Trainable, examples: Sequence[Example]) -> None:
+    def _aligned(self, step: Step) -> list[Alignment]:
+        """Dev as the aligner sees it now; its features are computed once a direction."""
+        aligner = step.aligner
+        if step.part not in self._prepared:
+            pairs = [e.pair.flip() if step.part == "backward" else e.pair for e in self.dev]
+            prepare = getattr(aligner, "prepared", None)
+            self._prepared[step.part] = pairs if prepare is None else prepare(pairs)
+        prepared = self._prepared[step.part]
+        return aligner.decode(prepared) if hasattr(aligner, "decode") else aligner.align(prepared)  # type: ignore[arg-type]
+
+    def scores(self, found: Scores, iteration: int) -> None:
+        for name, s in found.items():
+            figures = {"precision": s.precision, "recall": s.recall, "f1": s.f1, "exact": s.exact}
+            self.tracker.scalars({f"dev/{key}/{name}": value for key, value in figures.items()}, iteration)
+
+    def show(self, found: Sequence[Alignment], of: Sequence[Example]) -> None:
         """A few alignments as text: what was found, missed and invented."""
-        chosen = list(examples)[: self.examples]
-        if not chosen:
-            return
-        for number, (example, found) in enumerate(zip(chosen, aligner.align([e.pair for e in chosen]), strict=True)):
-            self.tracker.text(f"alignments/{number}", as_markdown(example, found), 0)
+        for number, (example, alignment) in enumerate(zip(of[: self.examples], found, strict=False)):
+            self.tracker.text(f"alignments/{number}", as_markdown(example, alignment), 0)
 
 
 def as_markdown(example: Example, found: Alignment) -> str:
@@ -154,12 +180,15 @@ def as_markdown(example: Example, found: Alignment) -> str:
 
 
 def fit(
-    aligner: Trainable,
+    aligner: Aligner,
     examples: Sequence[Example],
     dev: Sequence[Example] = (),
     watch: Watch | None = None,
 ) -> TrainingReport:
-    """Train, and say what became of it."""
+    """Train, and say what became of it. An aligner that learns nothing is left as it is."""
+    if not isinstance(aligner, Trainable):
+        log.info("there is nothing to train in %s", type(aligner).__name__)
+        return TrainingReport()
     report = aligner.fit(examples, dev, watch)
     if report.dropped_links:
         share = 100 * report.dropped_links / max(report.total_links, 1)
@@ -167,12 +196,8 @@ def fit(
             "%d of %d links (%.1f%%) were left out of training: a word keeps one link in each direction",
             report.dropped_links, report.total_links, share,
         )  # fmt: skip
-    if report.interrupted:
-        log.warning("interrupted: the best weights so far are kept")
-    elif not report.converged:
+    if not report.converged and not report.interrupted:
         log.warning("stopped before convergence: raise trainer.max_iterations or go on with resume=DIR")
     for note in report.notes:
         log.warning("%s", note)
-    if watch is not None:
-        watch.show(aligner, dev or examples)
     return report

@@ -10,7 +10,7 @@ import numpy as np
 from .aligners.base import Aligner, Trainable
 from .annotate.tokenize import tokenize
 from .errors import ConfigError
-from .types import Alignment, Sentence, SentencePair
+from .types import PROVIDERS, Alignment, Sentence, SentencePair
 
 Side = str | Sequence[str] | Sentence
 Annotator = Callable[[Sequence[SentencePair]], list[SentencePair]]
@@ -43,9 +43,40 @@ class Model:
     aligner: Aligner
     annotate: Annotator | None = None
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.aligner, Aligner):
+            raise ConfigError(f"a model needs an aligner, and {type(self.aligner).__name__} is none")
+        if self.annotate is not None and not callable(self.annotate):
+            raise ConfigError(f"{type(self.annotate).__name__} is no annotator")
+
     @property
     def requires(self) -> tuple[str, ...]:
-        return self.aligner.requires
+        return tuple(self.aligner.requires)
+
+    @property
+    def resources(self) -> tuple[str, ...]:
+        """Linguistic data that it reads; the annotator's only where the aligner reads any layer at all."""
+        parts = [self.aligner, self.annotate] if self.requires else [self.aligner]
+        return tuple(sorted({name for part in parts for name in getattr(part, "resources", ())}))
+
+    def check(self) -> None:
+        """Before any work: does the annotator fill what the aligner reads, and is their data on this machine?"""
+        from . import resources
+
+        provided = getattr(self.annotate, "provides", ())
+        lacking = [layer for layer in self.requires if layer not in provided]
+        if provided and lacking:  # without an annotator, corpora may bring their layers
+            able = [set(PROVIDERS.get(layer, ())) for layer in lacking]
+            others = sorted(set.intersection(*able))
+            advice = (
+                f"annotate={' or annotate='.join(others)} does" if others else "no annotator that we know does"
+            )
+            raise ConfigError(
+                f"the features read {', '.join(self.requires)}, and {type(self.annotate).__name__} does not fill "
+                f"{', '.join(lacking)} (it fills {', '.join(provided) or 'nothing'}): {advice}"
+            )
+        for name in self.resources:
+            resources.path(name)  # MissingResource says how to get it
 
     def prepare(self, pairs: Sequence[SentencePair | tuple[Side, Side]]) -> list[SentencePair]:
         """Pairs as the aligner needs them."""
@@ -69,7 +100,9 @@ class Model:
         if symmetrize is None:
             return self.aligner.align(ready)
         if not hasattr(self.aligner, "directions"):
-            raise ConfigError(f"{type(self.aligner).__name__} has one direction, so there is nothing to symmetrize")
+            raise ConfigError(
+                f"{type(self.aligner).__name__} has one direction, so there is nothing to symmetrize"
+            )
         return self.aligner.align(ready, symmetrize=symmetrize)  # type: ignore[call-arg]
 
     def state(self) -> dict[str, np.ndarray | list[str]]:

@@ -1,104 +1,95 @@
-"""A model is a directory: config.json (what to build), weights.safetensors (what was learnt), signature.json (from what).
+"""A model is a directory: config.json (what to build), weights.safetensors (what was learnt), signature.json.
 
-Nothing else is read from it, and only classes of this package, or of packages that the user names in the
-environment variable JACANA_TRUST, are ever built from a config.
+A model and what is to be said of it in; a directory out, and back. Nothing else is read from it, and what is built
+is built by `construct`, which trusts no foreign classes.
 """
 
 from __future__ import annotations
 
-import functools
-import importlib
-import inspect
 import json
+import logging
 import os
 import shutil
 import tempfile
-import types
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from .errors import ConfigError, JacanaError, ModelError
+from .construct import build, trusted
+from .errors import ConfigError, JacanaError, MissingResource, ModelError
 from .model import Model
 from .version import __version__
+
+__all__ = [
+    "ModelInfo", "best_available", "build", "check_destination", "load", "locate", "names", "read_config",
+    "read_signature", "resources_of", "save", "shipped", "trusted", "write_json",
+]  # fmt: skip
+
+log = logging.getLogger(__name__)
 
 CONFIG, WEIGHTS, SIGNATURE = "config.json", "weights.safetensors", "signature.json"
 SHIPPED = Path(__file__).parent / "models"
 _FORMAT = 1
 
 
-def trusted(target: str) -> bool:
-    """Whether a config may build this class: our own packages, and those that JACANA_TRUST lists."""
-    extra = [name for name in os.environ.get("JACANA_TRUST", "").replace(",", " ").split() if name]
-    return any(target.startswith(f"{package}.") for package in ["jacana_torch", *extra])
-
-
-def build(config: Any) -> Any:
-    """Instantiate a plain config: every mapping with a `_target_` becomes that object, from the inside out."""
-    if isinstance(config, Mapping):
-        arguments = {key: build(value) for key, value in config.items() if key not in ("_target_", "_partial_")}
-        if "_target_" not in config:
-            return arguments
-        made = _find(config["_target_"], types.FunctionType if config.get("_partial_") else type)
-        return functools.partial(made, **arguments) if config.get("_partial_") else _call(made, arguments)
-    if isinstance(config, (list, tuple)):
-        return [build(value) for value in config]
-    return config
-
-
-def _find(target: Any, kind: type) -> Any:
-    """The class (or, for `_partial_`, the function) of that dotted name, defined in the module that the name says."""
-    if not isinstance(target, str) or not trusted(target):
-        raise ConfigError(
-            f"the config names {target!r}, which is not of this package; if you trust it, set "
-            f"JACANA_TRUST={str(target).split('.')[0]}"
-        )
-    module_name, _, name = target.rpartition(".")
-    try:
-        found = getattr(importlib.import_module(module_name), name)
-    except (ImportError, AttributeError) as error:
-        raise ConfigError(f"the config names {target!r}, which cannot be imported: {error}") from None
-    if not isinstance(found, kind) or found.__module__ != module_name:
-        raise ConfigError(f"the config names {target!r}, which is not a {kind.__name__} of {module_name}")
-    return found
-
-
-def _call(made: Any, arguments: dict[str, Any]) -> Any:
-    try:
-        inspect.signature(made).bind(**arguments)
-    except TypeError as error:
-        raise ConfigError(f"{made.__module__}.{made.__name__}: {error}") from None
-    return made(**arguments)
+def check_destination(directory: str | Path) -> None:
+    """Before any work: an error if writing a model there would delete anything but a model."""
+    directory = Path(directory)
+    if directory.is_dir():
+        others = sorted({path.name for path in directory.iterdir()} - {CONFIG, WEIGHTS, SIGNATURE})
+        if others:
+            raise ModelError(
+                f"{directory}: holds other things than a model ({', '.join(others[:3])}): name a new one"
+            )
+    elif directory.exists() or directory.is_symlink():
+        raise ModelError(f"{directory}: is not a directory, so no model can be written there")
 
 
 def save(model: Model, directory: str | Path, config: Mapping[str, Any], signature: Mapping[str, Any]) -> Path:
-    """Write a model directory, whole or not at all; an existing model there is replaced."""
+    """Write a model directory, whole or not at all; an existing model there is replaced.
+
+    `config` holds what `build` makes the model of under "model"; see `ModelInfo` for what else it may say.
+    """
     directory = Path(directory)
+    check_destination(directory)
     directory.parent.mkdir(parents=True, exist_ok=True)
     fresh = Path(tempfile.mkdtemp(prefix=f".{directory.name}.", dir=directory.parent))
     try:
         _write_state(fresh / WEIGHTS, model.state())
-        _write_json(fresh / CONFIG, {"format": _FORMAT, **config})
-        _write_json(fresh / SIGNATURE, {"version": __version__, **signature})
+        write_json(fresh / CONFIG, {"format": _FORMAT, **config})
+        write_json(fresh / SIGNATURE, {"version": __version__, **signature})
         fresh.chmod(0o755)
-        if directory.exists():
-            stale = Path(tempfile.mkdtemp(prefix=f".{directory.name}.old.", dir=directory.parent))
-            os.replace(directory, stale / "model")
-            os.replace(fresh, directory)
-            shutil.rmtree(stale)
-        else:
-            os.replace(fresh, directory)
+        _put_in_place(fresh, directory)
     except BaseException:
         shutil.rmtree(fresh, ignore_errors=True)
         raise
     return directory
 
 
-def _write_json(path: Path, value: Mapping[str, Any]) -> None:
-    path.write_text(json.dumps(value, indent=1, ensure_ascii=False, sort_keys=False) + "\n", encoding="utf-8")
+def _put_in_place(fresh: Path, directory: Path) -> None:
+    """A directory that is not empty cannot be replaced in one step: the old model steps aside first."""
+    if not directory.exists():
+        os.replace(fresh, directory)
+        return
+    stale = Path(tempfile.mkdtemp(prefix=f".{directory.name}.old.", dir=directory.parent))
+    os.replace(directory, stale / "model")
+    try:
+        os.replace(fresh, directory)
+    except BaseException:
+        os.replace(stale / "model", directory)
+        raise
+    finally:
+        shutil.rmtree(stale, ignore_errors=True)
+
+
+def write_json(path: Path, value: Mapping[str, Any]) -> None:
+    """A JSON file, whole or not at all."""
+    fresh = path.with_name(f".{path.name}.{os.getpid()}")
+    fresh.write_text(json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
+    os.replace(fresh, path)
 
 
 def _write_state(path: Path, state: Mapping[str, np.ndarray | list[str]]) -> None:
@@ -115,18 +106,18 @@ def _read_state(path: Path) -> dict[str, np.ndarray | list[str]]:
 
     try:
         with safe_open(path, framework="numpy") as file:
-            state: dict[str, np.ndarray | list[str]] = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
+            state: dict[str, np.ndarray | list[str]] = {key: file.get_tensor(key) for key in file.keys()}
             metadata = file.metadata() or {}
         return state | {key: json.loads(value) for key, value in metadata.items()}
-    except (SafetensorError, OSError, ValueError) as error:
+    except (SafetensorError, OSError, ValueError, RecursionError) as error:
         raise ModelError(f"{path}: the weights cannot be read ({error}); is the file cut short?") from None
 
 
 def _read_json(path: Path) -> dict[str, Any]:
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, ValueError) as error:
-        raise ModelError(f"{path}: {error}") from None
+    except (OSError, ValueError, RecursionError) as error:
+        raise ModelError(f"{path}: cannot be read as JSON ({error})") from None
     if not isinstance(value, dict):
         raise ModelError(f"{path}: holds no object")
     return value
@@ -142,7 +133,10 @@ def read_config(directory: str | Path) -> dict[str, Any]:
         raise ModelError(f"{directory}: not a model directory, {' and '.join(missing)} missing")
     config = _read_json(directory / CONFIG)
     if config.get("format") != _FORMAT:
-        raise ModelError(f"{directory / CONFIG}: format {config.get('format')!r}; this version reads format {_FORMAT}")
+        said = f"format {config.get('format')!r}; this version ({__version__}) reads format {_FORMAT}"
+        raise ModelError(f"{directory / CONFIG}: {said}")
+    if not isinstance(config.get("model"), dict):
+        raise ModelError(f"{directory / CONFIG}: does not say what model to build")
     return config
 
 
@@ -150,26 +144,34 @@ def load(name_or_directory: str | Path, device: str = "cpu") -> Model:
     """A model by the name of a shipped one or by its directory."""
     directory = locate(name_or_directory)
     config = read_config(directory)
-    config = _with_device(config, device)
+    state = _read_state(directory / WEIGHTS)
     try:
-        model = build(config["model"])
-        model.restore(_read_state(directory / WEIGHTS))
+        model = build(_with_device(config["model"], device))
+        if not isinstance(model, Model):
+            raise ConfigError(f"the config builds a {type(model).__name__}, which is no model")
+        model.restore(state)
     except KeyError as error:
-        raise ModelError(f"{directory}: the model lacks {error}") from None
+        raise ModelError(f"{directory}: the weights lack {error}") from None
+    except (TypeError, ValueError, AttributeError) as error:
+        raise ModelError(f"{directory}: config and weights do not fit each other ({error})") from error
     except ConfigError as error:
         raise ModelError(f"{directory}: {error}") from None
+    if read_signature(directory).get("interrupted"):
+        log.warning("%s: the training of this model was interrupted; resume=%s goes on", directory, directory)
     return model
 
 
-def _with_device(config: dict[str, Any], device: str) -> dict[str, Any]:
+def read_signature(directory: str | Path) -> dict[str, Any]:
+    """What a model was trained on and how; empty where it does not say."""
+    path = Path(directory) / SIGNATURE
+    return _read_json(path) if path.exists() else {}
+
+
+def _with_device(config: Any, device: str) -> Any:
     """The config with every `device` in it set: where a model was trained says nothing about where it will run."""
-
-    def walk(value: Any) -> Any:
-        if isinstance(value, dict):
-            return {k: device if k == "device" else walk(v) for k, v in value.items()}
-        return [walk(v) for v in value] if isinstance(value, list) else value
-
-    return walk(config)
+    if isinstance(config, dict):
+        return {key: device if key == "device" else _with_device(value, device) for key, value in config.items()}
+    return [_with_device(value, device) for value in config] if isinstance(config, list) else config
 
 
 def locate(name_or_directory: str | Path) -> Path:
@@ -201,35 +203,31 @@ def shipped() -> list[ModelInfo]:
     infos = []
     for name in names():
         path = SHIPPED / name
-        config, signature = _read_json(path / CONFIG), _read_json(path / SIGNATURE)
-        size = sum(f.stat().st_size for f in path.iterdir())
+        config, signature = read_config(path), read_signature(path)
+        size = sum(file.stat().st_size for file in path.iterdir())
         resources = tuple(config.get("resources", ()))
         infos.append(ModelInfo(name, path, config.get("description", ""), resources, size, signature))
     return sorted(infos, key=lambda info: -float(info.signature.get("rank", 0)))
 
 
 def best_available() -> str:
-    """The best shipped model whose resources are on this machine."""
+    """The best shipped model whose resources are on this machine; it says what better ones would need."""
     from . import resources
 
-    for info in shipped():
-        if all(resources.available(name) for name in info.resources):
+    models = shipped()
+    if not models:
+        raise JacanaError("no model came with this installation; train one and name it with --model DIR")
+    lacking = {info.name: [r for r in info.resources if not resources.available(r)] for info in models}
+    told = [f"{name} needs {', '.join(names)} (jacana-torch resources install {' '.join(names)})"
+            for name, names in lacking.items() if names]  # fmt: skip
+    for info in models:
+        if not lacking[info.name]:
+            if told:
+                log.info("models that this machine lacks resources for: %s", "; ".join(told))
             return info.name
-    raise JacanaError("no model is shipped with this installation; train one and name it with --model DIR")
+    raise MissingResource(f"none of the models that came with this can run on this machine: {'; '.join(told)}")
 
 
-def resources_of(config: Sequence[str] | Mapping[str, Any]) -> list[str]:
-    """The resources that a config's parts name, found by asking the parts themselves."""
-    found: set[str] = set()
-
-    def walk(value: Any) -> None:
-        if hasattr(value, "resources"):
-            found.update(value.resources)
-        inner = vars(value).values() if hasattr(value, "__dict__") else ()
-        for item in inner:
-            for part in item.values() if isinstance(item, dict) else item if isinstance(item, (list, tuple)) else [item]:
-                if type(part).__module__.startswith("jacana_torch."):
-                    walk(part)
-
-    walk(config)
-    return sorted(found)
+def resources_of(model: Model) -> list[str]:
+    """The resources that a model needs, as its parts name them."""
+    return list(model.resources)

@@ -10,6 +10,8 @@ import numpy as np
 
 from ..types import Alignment, Example, SentencePair
 
+State = Mapping[str, "np.ndarray | list[str]"]
+
 
 @dataclass(frozen=True)
 class Step:
@@ -19,7 +21,7 @@ class Step:
     iteration: int
     loss: float
     gradient_norm: float
-    aligner: Aligner = field(repr=False)
+    aligner: Trainable = field(repr=False)
 
 
 Watcher = Callable[[Step], None]
@@ -27,7 +29,10 @@ Watcher = Callable[[Step], None]
 
 @runtime_checkable
 class Aligner(Protocol):
-    """`requires`: the annotation layers that it reads."""
+    """`requires`: the annotation layers that it reads. One that reads resources names them in `resources`.
+
+    Where scoring the same pairs again and again should be fast, `prepared(pairs)` gives what `decode(...)` takes.
+    """
 
     @property
     def requires(self) -> tuple[str, ...]: ...
@@ -37,27 +42,42 @@ class Aligner(Protocol):
 
 @runtime_checkable
 class Trainable(Aligner, Protocol):
-    """`fit` starts from what the aligner has learnt so far, so training goes on where it was left."""
+    """`fit` starts from what the aligner has learnt so far, so training goes on where it was left.
+
+    Ctrl-C in `fit` keeps what was learnt and is told in the report; where nothing was learnt yet it goes through.
+    """
 
     def fit(
         self, examples: Sequence[Example], dev: Sequence[Example] = (), watch: Watcher | None = None
     ) -> TrainingReport: ...
 
-    def state(self) -> Mapping[str, np.ndarray | list[str]]:
+    def state(self) -> State:
         """What it has learnt, as named arrays and lists of names; `restore` takes it back."""
         ...
 
-    def restore(self, state: Mapping[str, np.ndarray | list[str]]) -> None: ...
+    def restore(self, state: State) -> None: ...
 
 
 @dataclass(frozen=True)
 class TrainingReport:
     """How training ended, part by part."""
 
-    loss: Mapping[str, float]
-    iterations: Mapping[str, int]
-    converged: bool
-    interrupted: bool
-    dropped_links: int
-    total_links: int
+    loss: Mapping[str, float] = field(default_factory=dict)
+    iterations: Mapping[str, int] = field(default_factory=dict)
+    converged: bool = True
+    interrupted: bool = False
+    dropped_links: int = 0
+    total_links: int = 0
     notes: tuple[str, ...] = ()
+
+    def __add__(self, other: TrainingReport) -> TrainingReport:
+        """Two parts, one trained after the other."""
+        return TrainingReport(
+            {**self.loss, **other.loss},
+            {**self.iterations, **other.iterations},
+            self.converged and other.converged,
+            self.interrupted or other.interrupted,
+            self.dropped_links + other.dropped_links,
+            self.total_links + other.total_links,
+            self.notes + other.notes,
+        )

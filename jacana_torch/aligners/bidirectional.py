@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ..errors import ConfigError
 from ..symmetrize import Symmetrizer, symmetrizer
 from ..types import Alignment, Example, SentencePair
 from .base import Trainable, TrainingReport, Watcher
@@ -23,11 +24,19 @@ class Bidirectional:
 
     def __post_init__(self) -> None:
         _function(self.symmetrize)  # an unknown name is an error now, not after an hour's training
+        for part in ("forward", "backward"):
+            if not isinstance(getattr(self, part), Trainable):
+                raise ConfigError(f"{part}={getattr(self, part)!r} is no aligner that can be trained")
         self.forward.part, self.backward.part = "forward", "backward"  # type: ignore[attr-defined]
 
     @property
     def requires(self) -> tuple[str, ...]:
         return tuple(sorted({*self.forward.requires, *self.backward.requires}))
+
+    @property
+    def resources(self) -> tuple[str, ...]:
+        both = (self.forward, self.backward)
+        return tuple(sorted({name for aligner in both for name in getattr(aligner, "resources", ())}))
 
     def fit(
         self, examples: Sequence[Example], dev: Sequence[Example] = (), watch: Watcher | None = None
@@ -35,16 +44,11 @@ class Bidirectional:
         forward = self.forward.fit(examples, dev, watch)
         if forward.interrupted:
             return forward
-        backward = self.backward.fit([e.flip() for e in examples], [e.flip() for e in dev], watch)
-        return TrainingReport(
-            {**forward.loss, **backward.loss},
-            {**forward.iterations, **backward.iterations},
-            forward.converged and backward.converged,
-            backward.interrupted,
-            forward.dropped_links + backward.dropped_links,
-            forward.total_links + backward.total_links,
-            forward.notes + backward.notes,
-        )
+        try:
+            backward = self.backward.fit([e.flip() for e in examples], [e.flip() for e in dev], watch)
+        except KeyboardInterrupt:  # before its first step: the other direction is done, and must not be lost
+            return replace(forward, converged=False, interrupted=True)
+        return forward + backward
 
     def directions(self, pairs: Sequence[SentencePair]) -> tuple[list[Alignment], list[Alignment]]:
         """Both directions' alignments, both as source to target."""
@@ -62,8 +66,7 @@ class Bidirectional:
     def restore(self, state: Mapping[str, np.ndarray | list[str]]) -> None:
         for part, aligner in (("forward", self.forward), ("backward", self.backward)):
             mine = {k.removeprefix(f"{part}."): v for k, v in state.items() if k.startswith(f"{part}.")}
-            if mine:
-                aligner.restore(mine)
+            aligner.restore(mine)
 
 
 def _function(symmetrize: Symmetrizer | str) -> Symmetrizer:

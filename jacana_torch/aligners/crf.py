@@ -102,7 +102,7 @@ class Crf:
         names = sorted({*batch.names(), *self.names})
         known = dict(zip(self.names, self.weights, strict=True))
         first = np.array([known.get(name, 0.0 if known else self.start) for name in names])
-        gold = [gold_states(e.gold, self.policy) for e in examples]
+        gold = [gold_states(e.gold, self.policy) for e in examples if e.gold is not None]
         dropped = sum(g.dropped for g in gold)
         l2 = self.l2 * prior_factors(names, self.priors)
         costs = {"cost_null": self.cost_null, "cost_link": self.cost_link}
@@ -128,7 +128,7 @@ class Crf:
         )
         return TrainingReport(
             {self.part: result.loss}, {self.part: result.iterations}, result.converged, result.interrupted,
-            dropped, sum(len(e.gold.links) for e in examples),
+            dropped, sum(len(e.gold.links) for e in examples if e.gold is not None),
         )  # fmt: skip
 
     def _lattices(self, batch: FeatureBatch, names: Sequence[str], compact: bool = False) -> Lattices:
@@ -157,7 +157,7 @@ class Crf:
         return Prepared(sizes, full, self.names, space)
 
     def decode(self, prepared: Prepared) -> list[Alignment]:
-        """Viterbi links, each with its posterior as confidence; the score is log p(states | pair) per source token."""
+        """Viterbi links with posteriors as confidence; the score is log p(states | pair) per source token."""
         out = [Alignment(m, n) for m, n in prepared.sizes]
         if prepared.lattices is None:
             return out
@@ -173,8 +173,8 @@ class Crf:
                 score = (best - log_partition(potentials)) / bucket.lengths
                 for row, k in enumerate(bucket.pairs):
                     place = prepared.full[k]
-                    values = states[row].tolist(), posterior[row].tolist(), float(score[row])
-                    out[place] = _alignment(*prepared.sizes[place], *values)
+                    m, n = prepared.sizes[place]
+                    out[place] = _alignment(m, n, states[row].tolist(), posterior[row].tolist(), float(score[row]))
         return out
 
     def align(self, pairs: Sequence[SentencePair]) -> list[Alignment]:
