@@ -207,7 +207,7 @@ def shipped() -> list[ModelInfo]:
         size = sum(file.stat().st_size for file in path.iterdir())
         resources = tuple(config.get("resources", ()))
         infos.append(ModelInfo(name, path, config.get("description", ""), resources, size, signature))
-    return sorted(infos, key=lambda info: -float(info.signature.get("rank", 0)))
+    return sorted(infos, key=lambda info: (-len(info.resources), info.name))  # more knowledge first
 
 
 def best_available() -> str:

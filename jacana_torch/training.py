@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import logging
 import math
-import os
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+
+import torch
 
 from . import dataset, experiment, persist
 from .aligners.base import TrainingReport
@@ -52,7 +53,7 @@ def train(
     tells their directory, and goes through.
     """
     cfg = checked(config, families)
-    _use_cores()
+    torch.set_num_threads(cfg["trainer"]["threads"])
     run = _Run(cfg, Path(directory), list(overrides))
     model = persist.build(run.model_config)
     if cfg["annotate"] and not run.sidecar:
@@ -244,11 +245,3 @@ def _signature(
         "exact": {name: round(score.exact, 6) for name, score in found.items()},
         "overrides": run.overrides,
     }
-
-
-def _use_cores() -> None:
-    """Lattices are small: more threads than this process may run at once only wait for one another."""
-    import torch
-
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    torch.set_num_threads(max(1, min(torch.get_num_threads(), cores)))
