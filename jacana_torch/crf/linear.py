@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-# (column numbers [K], table [R, K] or None for one-hot, index [C] or None): a features.Block with its names looked up
+# (column numbers [K], table [R, K] or None for one-hot, index [C] or None): a features.Block, its names looked up
 RawBlock = tuple[np.ndarray, "np.ndarray | None", "np.ndarray | None"]
 
 
@@ -30,7 +30,9 @@ class _Part:
 class LinearScores:
     """X·w and Xᵀ·g for the matrix X that blocks describe, without ever writing X down."""
 
-    def __init__(self, blocks: Iterable[RawBlock], n_cells: int, n_weights: int, dtype: torch.dtype, device: str) -> None:
+    def __init__(
+        self, blocks: Iterable[RawBlock], n_cells: int, n_weights: int, dtype: torch.dtype, device: str
+    ) -> None:
         self.n_cells, self.n_weights = n_cells, n_weights
         self.parts = [_part(block, dtype, device) for block in _joined(blocks)]
         self.dtype, self.device = dtype, device
@@ -82,7 +84,7 @@ def _joined(blocks: Iterable[RawBlock]) -> list[RawBlock]:
         if table is None:
             out.append(block)
         else:
-            groups.setdefault(None if index is None else id(index), []).append(block)
+            groups.setdefault((None if index is None else id(index), len(table)), []).append(block)
     for group in groups.values():
         columns = np.concatenate([g[0] for g in group])
         tables = [g[1] for g in group]

@@ -1,0 +1,143 @@
+"""Feature blocks as matrices: scores, gradients, compaction and layout against the same thing written out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jacana_torch.crf.layout import Layout
+from jacana_torch.crf.linear import LinearScores, compacted
+
+N_WEIGHTS = 9
+
+
+@st.composite
+def block(draw, n_cells: int, shared: list[np.ndarray]):
+    """(columns, table, index) of any kind: dense, one-hot, repeated by an index with -1, sharing an index or not."""
+    kind = draw(st.sampled_from(["cells", "rows", "one-hot", "one-hot cells"]))
+    numbers = np.random.default_rng(draw(st.integers(0, 2**32)))
+    if kind == "one-hot cells":  # row c is column c, so there are as many columns as cells
+        return numbers.integers(0, N_WEIGHTS, n_cells), None, None
+    columns = numbers.permutation(N_WEIGHTS)[: draw(st.integers(0, 4))]
+    if kind == "cells":
+        return columns, numbers.normal(size=(n_cells, len(columns))), None
+    n_rows = len(columns) if kind == "one-hot" else draw(st.integers(1, 5))
+    index = numbers.integers(-1, max(n_rows, 1) if n_rows else 0, n_cells)
+    if kind == "one-hot":
+        return columns, None, index
+    if shared and draw(st.booleans()):  # the same index object: such tables are joined
+        index = shared[0]
+        n_rows = max(int(index.max(initial=-1)) + 1, 1)
+    shared.append(index)
+    return columns, numbers.normal(size=(n_rows, len(columns))), index
+
+
+@st.composite
+def blocks(draw):
+    n_cells, shared = draw(st.integers(1, 7)), []
+    return n_cells, [draw(block(n_cells, shared)) for _ in range(draw(st.integers(0, 5)))]
+
+
+def written_out(n_cells: int, parts) -> np.ndarray:
+    """[n_cells, N_WEIGHTS], entry by entry."""
+    matrix = np.zeros((n_cells, N_WEIGHTS))
+    for columns, table, index in parts:
+        for cell in range(n_cells):
+            row = cell if index is None else index[cell]
+            if row < 0:
+                continue
+            for k, column in enumerate(columns):
+                matrix[cell, column] += (1.0 if k == row else 0.0) if table is None else table[row, k]
+    return matrix
+
+
+@given(blocks(), st.integers(0, 2**32))
+def test_scores_and_gradients_are_those_of_the_matrix(case, seed):
+    n_cells, parts = case
+    linear = LinearScores(parts, n_cells, N_WEIGHTS, torch.float64, "cpu")
+    numbers = np.random.default_rng(seed)
+    weights, gradient = numbers.normal(size=N_WEIGHTS), numbers.normal(size=n_cells)
+    matrix = written_out(n_cells, parts)
+    np.testing.assert_allclose(linear.scores(torch.tensor(weights)).numpy(), matrix @ weights, atol=1e-12)
+    np.testing.assert_allclose(linear.transpose(torch.tensor(gradient)).numpy(), matrix.T @ gradient, atol=1e-12)
+
+
+def test_a_cell_that_no_row_belongs_to_scores_nothing():
+    table, index = np.array([[2.0, 3.0]]), np.array([-1, 0, -1])
+    linear = LinearScores([(np.array([0, 1]), table, index)], 3, 2, torch.float64, "cpu")
+    assert linear.scores(torch.tensor([1.0, 10.0], dtype=torch.float64)).tolist() == [0.0, 32.0, 0.0]
+    assert linear.transpose(torch.tensor([5.0, 7.0, 9.0], dtype=torch.float64)).tolist() == [14.0, 21.0]
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["flags", "one flag takes a rare value late"])
+def test_compacting_changes_no_value(late):
+    """Large enough to be compacted at all; a value that the sample of the first look misses must not be lost."""
+    numbers = np.random.default_rng(5)
+    n = 12_000
+    table = np.column_stack(
+        [numbers.integers(0, 2, n), numbers.integers(0, 3, n) / 2, numbers.normal(size=n), np.zeros(n)]
+    ).astype(np.float64)
+    if late:
+        table[n - 2, 0], table[1, 1] = 0.25, 7.0
+    columns = np.array([4, 1, 7, 2])
+    parts = compacted((columns, table, None))
+    assert len(parts) == 2 and len(parts[0][1]) < 50 and sorted(parts[0][0]) == [1, 2, 4]
+    dense = np.zeros((n, N_WEIGHTS))
+    for names, rows, index in parts:
+        dense[:, names] += rows if index is None else rows[index]
+    expected = np.zeros((n, N_WEIGHTS))
+    expected[:, columns] = table
+    assert np.array_equal(dense, expected)
+
+
+def test_what_does_not_repeat_is_left_alone():
+    table = np.random.default_rng(1).normal(size=(12_000, 2))
+    (only,) = compacted((np.array([0, 1]), table, None))
+    assert only[1] is table
+    small = (np.array([0]), np.zeros((10, 1)), None)
+    assert compacted(small) == [small]
+
+
+lengths = st.lists(st.tuples(st.integers(1, 5), st.integers(1, 4)), min_size=1, max_size=7)
+
+
+@given(lengths, st.sampled_from([1, 20, 10_000]))
+def test_every_place_of_a_batch_takes_its_own_score(sizes, max_cells):
+    """Every flat score is a number of its own, and each place of each padded batch must hold the right one."""
+    n_source, n_target = (np.array(side) for side in zip(*sizes, strict=True))
+    layout = Layout(n_source, n_target, max_cells, "cpu")
+    distinct = sorted({n for _, n in sizes})
+    nodes = numbered(layout.n_tokens + layout.n_cells)
+    edges, starts, ends = numbered(layout.n_edges), numbered(layout.n_starts), numbered(layout.n_starts) + 0.5
+    seen = []
+    for bucket in layout.buckets:
+        p = bucket.potentials(nodes, edges, starts, ends)
+        for row, pair in enumerate(bucket.pairs.tolist()):
+            seen.append(pair)
+            M, N = sizes[pair]
+            tokens = sum(m for m, _ in sizes[:pair])
+            cells = layout.n_tokens + sum(m * n for m, n in sizes[:pair])
+            squares = sum((n + 1) ** 2 for n in distinct if n < N)
+            firsts = sum(n + 1 for n in distinct if n < N)
+            table = int(p.table[row])
+            for m in range(p.node.shape[1]):
+                for s in range(p.node.shape[2]):
+                    value = p.node[row, m, s].item()
+                    if m >= M or s > N:
+                        assert value == -np.inf
+                    else:
+                        assert value == (tokens + m if s == 0 else cells + m * N + s - 1)
+            for a in range(N + 1):
+                assert p.start[table, a] == firsts + a and p.end[table, a] == firsts + a + 0.5
+                for b in range(N + 1):
+                    assert p.edge[table, a, b] == squares + a * (N + 1) + b
+            assert (int(p.lengths[row]), int(p.sizes[row])) == (M, N + 1)
+    assert sorted(seen) == list(range(len(sizes)))
+
+
+def numbered(n: int) -> torch.Tensor:
+    """0 .. n-1, and then a padding entry that would be noticed."""
+    return torch.cat([torch.arange(n, dtype=torch.float64), torch.tensor([1e9], dtype=torch.float64)])
