@@ -66,16 +66,18 @@ class Potentials:
         return tuple(self.node.shape)  # type: ignore[return-value]
 
     def to(self, device: torch.device | str | None = None, dtype: torch.dtype | None = None) -> Potentials:
-        scores = (x.to(device=device, dtype=dtype) for x in (self.node, self.edge, self.start, self.end))
-        return Potentials(*scores, *(x.to(device=device) for x in (self.table, self.lengths, self.sizes)))
+        scores = {n: getattr(self, n).to(device=device, dtype=dtype) for n in ("node", "edge", "start", "end")}
+        return replace(
+            self, **scores, **{n: getattr(self, n).to(device=device) for n in ("table", "lengths", "sizes")}
+        )
 
     def with_node(self, node: Tensor) -> Potentials:
         """The same chains under other node scores, whose padding must already be -inf."""
         return replace(self, node=node)
 
     def detach(self) -> Potentials:
-        scores = (x.detach() for x in (self.node, self.edge, self.start, self.end))
-        return Potentials(*scores, self.table, self.lengths, self.sizes)
+        scores = {name: getattr(self, name).detach() for name in ("node", "edge", "start", "end")}
+        return replace(self, **scores)
 
     def __len__(self) -> int:
         return self.node.shape[0]

@@ -123,7 +123,12 @@ def minimise(
 
     # With a curvature the certificate decides; scipy's own criterion is then only for when rounding stalls it.
     small = 1e-15 if curvature else tolerance
-    options = {"maxiter": max_iterations, "maxfun": 20 * max_iterations + 20, "maxcor": history, "maxls": 40}
+    options: dict[str, float] = {
+        "maxiter": max_iterations,
+        "maxfun": 20 * max_iterations + 20,
+        "maxcor": history,
+        "maxls": 40,
+    }
     options |= {"ftol": small, "gtol": 1e-14}
     try:
         found = minimize(search, start / scale, jac=True, method="L-BFGS-B", callback=after, options=options)

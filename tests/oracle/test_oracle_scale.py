@@ -26,17 +26,20 @@ def batch(lengths, tables, S, node=1.0, edge=1.0, dtype=torch.float32, seed=0) -
     )  # fmt: skip
 
 
-def plain_log_z(p: Potentials) -> list[float]:
-    """One chain at a time, float64, numpy."""
-    out = []
+def plain(p: Potentials) -> tuple[list[float], list[np.ndarray]]:
+    """log Z and marginals, one chain at a time, in numpy's float64 logarithms."""
+    log_z, chances = [], []
     for b in range(len(p)):
         u, M, S = int(p.table[b]), int(p.lengths[b]), int(p.sizes[b])
         node, edge = p.node[b, :M, :S].double().numpy(), p.edge[u, :S, :S].double().numpy()
-        alpha = p.start[u, :S].double().numpy() + node[0]
+        alpha, beta = [p.start[u, :S].double().numpy() + node[0]], [p.end[u, :S].double().numpy()]
         for row in node[1:]:
-            alpha = np.logaddexp.reduce(alpha[:, None] + edge, axis=0) + row
-        out.append(float(np.logaddexp.reduce(alpha + p.end[u, :S].double().numpy())))
-    return out
+            alpha.append(np.logaddexp.reduce(alpha[-1][:, None] + edge, axis=0) + row)
+        for row in node[:0:-1]:
+            beta.append(np.logaddexp.reduce(edge + (beta[-1] + row)[None, :], axis=1))
+        log_z.append(float(np.logaddexp.reduce(alpha[-1] + beta[0])))
+        chances.append(np.exp(np.array(alpha) + np.array(beta[::-1]) - log_z[-1]))
+    return log_z, chances
 
 
 @pytest.mark.parametrize("node, edge", [(1, 1), (50, 1), (50, 20), (3, 12), (1000, 8)])
@@ -44,7 +47,7 @@ def plain_log_z(p: Potentials) -> list[float]:
 def test_float32_over_long_chains(node, edge, tables):
     lengths = [60, 1, 33, 60, 59, 7, 2, 48]
     p = batch(lengths, tables, 40, node, edge)
-    expected = plain_log_z(p)
+    expected, _ = plain(p)
     assert log_partition(p.to(dtype=torch.float64)).tolist() == pytest.approx(expected, rel=1e-12)
     # Beyond 2**10 a float32 itself is coarser than 1e-4.
     assert log_partition(p).tolist() == pytest.approx(expected, abs=1e-4, rel=2e-7)
@@ -55,23 +58,41 @@ def test_float32_over_long_chains(node, edge, tables):
     assert high.edge.sum().item() == pytest.approx(sum(lengths) - len(lengths))
 
 
-@pytest.mark.parametrize("node, edge", [(50, 20), (1, 30), (80, 3)])
-def test_one_way_out_of_a_state_that_looked_hopeless(node, edge):
-    """At each step the state that all others score worst leads on; products must not have lost it."""
-    p = batch([30], [9], 9, 0, 0)
-    scores, steps = p.node.clone(), p.edge.clone()
-    scores[:, ::2, 4] = -node
-    scores[:, 1::2, 3] = node
-    steps[:, :, 4], steps[:, 4, :] = -edge, edge
-    steps[:, 4, 3] = edge
-    p = Potentials.build(scores, steps, p.start, p.end, p.table, p.lengths, p.sizes)
-    assert log_partition(p).item() == pytest.approx(plain_log_z(p)[0], abs=1e-4, rel=2e-7)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("states", [3, 30])
+@pytest.mark.parametrize("edge", [2, 8, 9.5, 15, 20, 40, 140, 300, 1000])
+@pytest.mark.parametrize("node", [0, 50])
+def test_every_step_is_the_least_likely_one(node, edge, states, dtype):
+    """The one good transition belongs to a state that no path can afford: all else shrinks by the whole spread."""
+    p = batch([40], [states], states, 1, 1, torch.float64)
+    scores, steps = p.node.clone(), torch.full_like(p.edge, -edge)
+    scores[:, torch.arange(40), 1 + torch.arange(40) % 2] += node
+    scores[:, :, 0] = -8.0 * edge - node
+    steps[:, 0, 0] = edge
+    p = Potentials.build(scores, steps, p.start, p.end, p.table, p.lengths, p.sizes).to(dtype=dtype)
+    (log_z,), (chances,) = plain(p)
+    assert log_partition(p).item() == pytest.approx(log_z, abs=1e-4, rel=2e-7)
+    assert marginals(p).node[0].double().numpy() == pytest.approx(chances, abs=1e-4)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_the_only_way_to_the_end_may_be_one_that_had_long_looked_lost(dtype):
+    """Staying in state 1 costs 30 a step, but state 0, which costs nothing, may not end or leave."""
+    node = torch.tensor([0.0, -30.0]).expand(1, 60, 2).to(dtype)
+    inf = float("inf")
+    edge = torch.tensor([[[0.0, -inf], [-inf, 0.0]]], dtype=dtype)
+    end = torch.tensor([[-inf, 0.0]], dtype=dtype)
+    one = torch.tensor([0]), torch.tensor([60]), torch.tensor([2])
+    p = Potentials.build(node, edge, torch.zeros(1, 2, dtype=dtype), end, *one)
+    assert log_partition(p).tolist() == [-1800.0]
+    assert marginals(p).node[0].tolist() == [[0.0, 1.0]] * 60
+    assert viterbi(p)[0].tolist() == [[1] * 60]
 
 
 def test_half_precision_scores_are_computed_in_float32():
     p = batch([20, 7], [12], 12, 3, 2).to(dtype=torch.bfloat16)
     assert log_partition(p).dtype == torch.bfloat16
-    expected = plain_log_z(p.to(dtype=torch.float64))
+    expected, _ = plain(p.to(dtype=torch.float64))
     assert log_partition(p).float().tolist() == pytest.approx(expected, rel=1e-2)
 
 
