@@ -29,11 +29,13 @@ def softmax_margin(
     _check_gold(p, gold, inside)
     safe = torch.where(inside, gold, 0)
     missed = cost_link if cost_missed is None else cost_missed
-    wrong = torch.where(safe == 0, cost_null, cost_link).to(p.node) * inside  # [B, M]
+    # Filled in the scores' own type: torch.where of two numbers would round them to 32 bits.
+    cost = torch.full_like(safe, cost_link, dtype=p.node.dtype).masked_fill(safe == 0, cost_null)
+    wrong = cost * inside  # [B, M]
     # Everybody pays the cost outside of the sum, and gold gets it back: only a column of node scores changes.
     refund = torch.zeros_like(p.node).scatter_(2, safe.unsqueeze(2), -wrong.unsqueeze(2))
     if missed != cost_link and M:
-        refund[:, :, 0] += torch.where(inside & (safe > 0), missed - cost_link, 0.0)
+        refund[:, :, 0] += (missed - cost_link) * (inside & (safe > 0))
     costly = log_partition(p.with_node(p.node + refund)) + wrong.sum(1)
     return costly - path_score(p, gold)
 

@@ -16,7 +16,7 @@ N_WEIGHTS = 9
 
 @st.composite
 def block(draw, n_cells: int, shared: list[np.ndarray]):
-    """(columns, table, index) of any kind: dense, one-hot, repeated by an index with -1, sharing an index or not."""
+    """(columns, table, index) of any kind: dense, one-hot, repeated by an index that others may share."""
     kind = draw(st.sampled_from(["cells", "rows", "one-hot", "one-hot cells"]))
     numbers = np.random.default_rng(draw(st.integers(0, 2**32)))
     if kind == "one-hot cells":  # row c is column c, so there are as many columns as cells
