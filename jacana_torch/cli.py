@@ -45,6 +45,11 @@ examples:
   jacana-torch convert RTE2_dev_M.align.txt dev.jsonl
   jacana-torch convert gold.json gold.talp --from jacana --to talp
   jacana-torch convert - - --from naacl --to jsonl < in > out""",
+    "count": """
+examples:
+  jacana-torch count corpus.txt counts.npz
+  jacana-torch count corpus.jsonl counts.npz --contexts dependency
+  jacana-torch train experiment=msr features.distsim.counts=$PWD/counts.npz""",
     "train": """
 Everything after `train` is handed to Hydra: overrides such as features.pos=null, --multirun, --cfg job,
 --hydra-help, ...
@@ -152,6 +157,14 @@ def build_parser() -> argparse.ArgumentParser:
     convert.add_argument("--to", metavar="F", help="format of OUT (guessed from its name)")
     convert.add_argument("--skip-bad", action="store_true", help="leave bad items out, and say how many")
 
+    count = command("count", _count, "Count word vectors over a corpus, for the distsim features.")
+    count.add_argument("input", metavar="IN", help="sentence pairs in any format, or - for stdin")
+    count.add_argument("output", metavar="OUT", help="an .npz file")
+    count.add_argument("--contexts", choices=("window", "dependency"), default="window", help="(window)")
+    count.add_argument("--window", type=_positive, default=2, metavar="N", help="words to either side (2)")
+    count.add_argument("--min-count", type=_positive, default=2, metavar="N", help="leave rarer words out (2)")
+    count.add_argument("--from", dest="from_", metavar="F", help="format of IN (guessed)")
+
     train = command("train", lambda arguments: _train(arguments.overrides), "Train a model.")
     train.add_argument("overrides", nargs="*", metavar="OVERRIDE", help="Hydra overrides and options")
 
@@ -237,6 +250,19 @@ def _convert(arguments: argparse.Namespace) -> int:
 
     return cli_files.convert(
         arguments.input, arguments.output, from_=arguments.from_, to=arguments.to, skip_bad=arguments.skip_bad
+    )
+
+
+def _count(arguments: argparse.Namespace) -> int:
+    from . import cli_files
+
+    return cli_files.count(
+        arguments.input,
+        arguments.output,
+        contexts=arguments.contexts,
+        window=arguments.window,
+        min_count=arguments.min_count,
+        from_=arguments.from_,
     )
 
 

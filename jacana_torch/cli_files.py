@@ -1,4 +1,4 @@
-"""The commands that align nothing: evaluate, convert, models, resources. Paths in, text out, an exit code back."""
+"""The commands that align nothing: evaluate, convert, count, models, resources. Paths in, text out, an exit code back."""
 
 from __future__ import annotations
 
@@ -42,6 +42,23 @@ def convert(
     sys.stderr.write(f"jacana-torch: {number} pairs\n")
     if skip is not None and skip.count:
         sys.stderr.write(f"jacana-torch: {presentable(skip.report())}\n")
+    return 0
+
+
+def count(source: str, target: str, *, contexts: str, window: int, min_count: int, from_: str | None = None) -> int:
+    """Count word vectors over a corpus, for the distsim features."""
+    from .annotate import annotate_stream
+    from .features.count import count_vectors
+
+    pairs = (example.pair for example in corpora.read(source, from_))
+    if contexts == "dependency":
+        from .annotate.spacy import SpacyAnnotator
+
+        pairs = annotate_stream(pairs, SpacyAnnotator(layers=("head", "deprel")))
+    sentences = (sentence for pair in pairs for sentence in (pair.source, pair.target))
+    vectors = count_vectors(sentences, contexts=contexts, window=window, min_count=min_count)
+    vectors.save(target)
+    sys.stderr.write(f"jacana-torch: vectors of {len(vectors.words)} words\n")
     return 0
 
 
