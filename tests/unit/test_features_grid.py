@@ -1,0 +1,111 @@
+"""The grid's coordinates, distinct words and reductions against nested loops; blocks written out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from feature_twin import random_pairs
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jacana_torch.annotate.normalise import matching_form
+from jacana_torch.errors import MissingLayer
+from jacana_torch.features.base import Block
+from jacana_torch.features.grid import Grid
+from jacana_torch.types import Sentence, SentencePair
+
+tokens = st.lists(st.sampled_from(["a", "A", "bb", "—", "-", "😀", "中"]), max_size=5).map(tuple)
+pairs_of = st.lists(st.tuples(tokens, tokens), max_size=5).map(
+    lambda sides: [SentencePair(Sentence(a), Sentence(b)) for a, b in sides]
+)
+
+
+def cells(pairs: list[SentencePair]) -> list[tuple[int, int, int]]:
+    return [(p, m, n) for p, x in enumerate(pairs) for m in range(len(x.source)) for n in range(len(x.target))]
+
+
+def flat_tokens(pairs: list[SentencePair], side: str) -> list[tuple[int, int, str]]:
+    return [(p, k, t) for p, x in enumerate(pairs) for k, t in enumerate(getattr(x, side).tokens)]
+
+
+@given(pairs_of)
+def test_coordinates(pairs):
+    grid, expected = Grid(pairs), cells(pairs)
+    assert grid.n_cells == len(expected)
+    assert list(zip(grid.pair, grid.m, grid.n, strict=True)) == expected
+    source, target = flat_tokens(pairs, "source"), flat_tokens(pairs, "target")
+    assert list(zip(grid.source_pair, grid.source_position, grid.source_tokens, strict=True)) == source
+    assert list(zip(grid.target_pair, grid.target_position, grid.target_tokens, strict=True)) == target
+    assert [source[t][:2] for t in grid.source_token] == [(p, m) for p, m, _ in expected]
+    assert [target[t][:2] for t in grid.target_token] == [(p, n) for p, _, n in expected]
+    for p, m, n in expected:
+        assert expected[grid.cell_start[p]] == (p, 0, 0)
+        assert source[grid.source_start[p]][:2] == target[grid.target_start[p]][:2] == (p, 0)
+
+
+@given(pairs_of, st.integers(-3, 3), st.integers(-3, 3))
+def test_shift_and_cell_at(pairs, dm, dn):
+    grid, expected = Grid(pairs), cells(pairs)
+    number = {cell: k for k, cell in enumerate(expected)}
+    assert grid.shift(dm, dn).tolist() == [number.get((p, m + dm, n + dn), -1) for p, m, n in expected]
+    assert grid.cell_at(grid.pair, grid.m, grid.n).tolist() == list(range(len(expected)))
+    nowhere = np.full(grid.n_cells, -1)
+    assert (grid.cell_at(grid.pair, nowhere, grid.n) == -1).all()
+    assert (grid.cell_at(grid.pair, grid.m, nowhere) == -1).all()
+
+
+@given(pairs_of, st.sampled_from(["token", str.lower, matching_form]))
+def test_distinct_words(pairs, key):
+    grid = Grid(pairs)
+    words = grid.words(key)
+    of = (lambda t: t) if key == "token" else key
+    source, target = [of(t) for t in grid.source_tokens], [of(t) for t in grid.target_tokens]
+    assert words.values == list(dict.fromkeys(source + target))
+    assert [words.values[w] for w in words.source] == source
+    assert [words.values[w] for w in words.target] == target
+    meets = [(words.values[words.left[u]], words.values[words.right[u]]) for u in words.cell]
+    assert meets == [(of(pairs[p].source.tokens[m]), of(pairs[p].target.tokens[n])) for p, m, n in cells(pairs)]
+    assert len(set(zip(words.left, words.right, strict=True))) == len(words.left) == len(set(meets))
+    assert grid.words(key) is words
+
+
+def test_words_with_layers_and_a_missing_layer():
+    pairs = random_pairs(1)
+    grid = Grid(pairs)
+    words = grid.words(matching_form, "lemma", "pos")
+    sides = [x.source for x in pairs]
+    expected = [
+        z for s in sides for z in zip(map(matching_form, s.tokens), s.layer("lemma"), s.layer("pos"), strict=True)
+    ]
+    assert [words.values[w] for w in words.source] == expected
+    assert grid.source_layer("pos") == [t for s in sides for t in s.layer("pos")]
+    assert grid.target_layer("pos") == [t for x in pairs for t in x.target.layer("pos")]
+    with pytest.raises(MissingLayer, match="'head', which spacy"):
+        grid.source_layer("head")
+
+
+@given(pairs_of, st.integers(0, 1000), st.floats(-2, 2))
+def test_row_and_column_maxima(pairs, seed, empty):
+    grid, expected = Grid(pairs), cells(pairs)
+    values = np.random.default_rng(seed).normal(size=(grid.n_cells, 2))
+    for side, place, got in (
+        ("source", 1, grid.row_max(values, empty)),
+        ("target", 2, grid.column_max(values, empty)),
+    ):
+        for t, (p, k, _) in enumerate(flat_tokens(pairs, side)):
+            own = [values[c] for c, cell in enumerate(expected) if cell[0] == p and cell[place] == k]
+            assert got[t].tolist() == [max((v[j] for v in own), default=empty) for j in (0, 1)]
+    assert grid.row_max(values[:, 0]).shape == (len(grid.source_pair),)
+
+
+def test_memo_computes_once():
+    grid, calls = Grid([]), []
+    assert [grid.memo("x", lambda: calls.append(1) or len(calls)) for _ in range(3)] == [1, 1, 1]
+
+
+def test_blocks_written_out():
+    table = np.array([[1.0, 2.0], [3.0, 4.0]])
+    assert Block(("a", "b"), table).dense().tolist() == table.tolist()
+    assert Block(("a", "b"), table, np.array([1, -1, 0])).dense().tolist() == [[3, 4], [0, 0], [1, 2]]
+    assert Block(("a", "b"), None, np.array([1, -1])).dense().tolist() == [[0, 1], [0, 0]]
+    assert Block((), None, np.array([-1, -1])).dense().shape == (2, 0)
