@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from . import corpora
 from .cli import presentable
 from .errors import CorpusError, JacanaError
+from .types import SentencePair
 
 
 def evaluate(
@@ -45,12 +46,14 @@ def convert(
     return 0
 
 
-def count(source: str, target: str, *, contexts: str, window: int, min_count: int, from_: str | None = None) -> int:
+def count(
+    source: str, target: str, *, contexts: str, window: int, min_count: int, from_: str | None = None
+) -> int:
     """Count word vectors over a corpus, for the distsim features."""
     from .annotate import annotate_stream
     from .features.count import count_vectors
 
-    pairs = (example.pair for example in corpora.read(source, from_))
+    pairs: Iterable[SentencePair] = (example.pair for example in corpora.read(source, from_))
     if contexts == "dependency":
         from .annotate.spacy import SpacyAnnotator
 

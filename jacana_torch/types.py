@@ -63,7 +63,7 @@ class Sentence:
             ) from None
 
     def with_layers(self, **layers: Iterable) -> Sentence:
-        return replace(self, layers={**self.layers, **layers})
+        return replace(self, layers={**self.layers, **{name: tuple(values) for name, values in layers.items()}})
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ Examples in, weights by feature name out; pairs in, alignments with posteriors o
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -14,17 +14,20 @@ import torch
 
 from ..crf.inference import log_partition, marginals, viterbi
 from ..crf.layout import Layout
-from ..crf.linear import RawBlock, compacted
+from ..crf.linear import RawBlock, add_scores, compacted
 from ..crf.objective import Lattices, Objective, lattices
 from ..crf.states import POLICIES, gold_states
 from ..errors import ConfigError, ModelError
 from ..features.base import Block, EdgeFamily, NodeFamily
 from ..features.featureset import FeatureBatch, FeatureSet
+from ..features.grid import Grid
 from ..train.minimise import minimise
 from ..types import Alignment, Example, SentencePair
 from .base import Step, TrainingReport, Watcher
 
 log = logging.getLogger(__name__)
+
+LARGEST_PAIR = 16_000_000  # cells of one pair; features of more would not fit in a laptop's memory
 
 
 @dataclass(frozen=True)
@@ -165,20 +168,71 @@ class Crf:
             raise ValueError("these pairs were prepared for another set of features")
         with torch.no_grad():
             flat = prepared.lattices.flat(torch.as_tensor(self.weights, dtype=torch.float64, device=self.device))
-            for bucket in prepared.lattices.layout.buckets:
-                potentials = bucket.potentials(*flat)
-                states, best = viterbi(potentials)
-                found = marginals(potentials)
-                posterior = found.node.gather(2, states.clamp(min=0).unsqueeze(2)).squeeze(2)
-                score = (best - log_partition(potentials)) / bucket.lengths
-                for row, k in enumerate(bucket.pairs):
-                    place = prepared.full[k]
-                    m, n = prepared.sizes[place]
-                    out[place] = _alignment(m, n, states[row].tolist(), posterior[row].tolist(), float(score[row]))
+        for place, alignment in zip(prepared.full, decoded(prepared.lattices.layout, flat), strict=True):
+            out[place] = alignment
         return out
 
     def align(self, pairs: Sequence[SentencePair]) -> list[Alignment]:
-        return self.decode(self.prepared(list(pairs)))
+        """As decode(prepared(pairs)), without keeping features: each family is scored and forgotten."""
+        sizes = [(len(p.source), len(p.target)) for p in pairs]
+        full = [k for k, (m, n) in enumerate(sizes) if m and n]
+        if full and not self.names:
+            raise ModelError(f"the {self.part} direction has not been trained: fit it, or go on with resume=DIR")
+        out = [Alignment(m, n) for m, n in sizes]
+        number = {name: i for i, name in enumerate(self.names)}
+        tables: dict[int, dict[str, np.ndarray]] = {}
+        for chunk in self._chunks(full, sizes):
+            grid = Grid([pairs[k] for k in chunk])
+            layout = Layout(grid.n_source, grid.n_target, self.batch_cells, self.device)
+            for place, alignment in zip(
+                chunk, decoded(layout, self._flat(grid, layout, number, tables)), strict=True
+            ):
+                out[place] = alignment
+        return out
+
+    def _chunks(self, full: Sequence[int], sizes: Sequence[tuple[int, int]]) -> Iterator[list[int]]:
+        """Pairs in order, as many as `batch_cells` allows; a pair beyond LARGEST_PAIR is an error, not an hour."""
+        chunk: list[int] = []
+        cells = 0
+        for k in full:
+            m, n = sizes[k]
+            if m * n > LARGEST_PAIR:
+                raise ConfigError(
+                    f"a pair of {m} x {n} tokens is more than this aligns ({LARGEST_PAIR:,} cells): split it into sentences"
+                )
+            if chunk and cells + m * n > self.batch_cells:
+                yield chunk
+                chunk, cells = [], 0
+            chunk.append(k)
+            cells += m * n
+        if chunk:
+            yield chunk
+
+    def _flat(
+        self, grid: Grid, layout: Layout, number: Mapping[str, int], tables: dict[int, dict[str, np.ndarray]]
+    ) -> tuple[torch.Tensor, ...]:
+        """The flat score vectors that a layout takes; `tables` keeps the edge scores of lengths seen before."""
+        nodes = np.zeros(layout.n_tokens + layout.n_cells + 1)
+        null, link = nodes[: layout.n_tokens], nodes[layout.n_tokens : -1]
+        for blocks in self.features.node_blocks(grid):
+            for block in blocks.null:
+                add_scores(null, _known(block, number), self.weights)
+            for block in blocks.link:
+                add_scores(link, _known(block, number), self.weights)
+        for n in layout.distinct.tolist():
+            if n not in tables:
+                tables[n] = self._edge_scores(n, number)
+        flat = [nodes]
+        for space in ("edge", "start", "end"):
+            flat.append(np.concatenate([*(tables[n][space] for n in layout.distinct.tolist()), np.zeros(1)]))
+        return tuple(torch.as_tensor(vector, device=self.device) for vector in flat)
+
+    def _edge_scores(self, n: int, number: Mapping[str, int]) -> dict[str, np.ndarray]:
+        scores = {"edge": np.zeros((n + 1) ** 2), "start": np.zeros(n + 1), "end": np.zeros(n + 1)}
+        for space, blocks in self.features.edge_blocks(n).items():
+            for block in blocks:
+                add_scores(scores[space], _known(block, number), self.weights)
+        return scores
 
     # Persistence
 
@@ -190,6 +244,22 @@ class Crf:
         if len(names) != len(weights):
             raise ConfigError(f"{len(names)} feature names for {len(weights)} weights")
         self.names, self.weights = names, weights
+
+
+@torch.no_grad()
+def decoded(layout: Layout, flat: Sequence[torch.Tensor]) -> list[Alignment]:
+    """Viterbi links of every pair of the layout, with posteriors; the score is log p(states) per source token."""
+    out: list[Alignment] = [Alignment(0, 0)] * len(layout.n_source)
+    for bucket in layout.buckets:
+        potentials = bucket.potentials(*flat)
+        states, best = viterbi(potentials)
+        posterior = marginals(potentials).node.gather(2, states.clamp(min=0).unsqueeze(2)).squeeze(2)
+        score = (best - log_partition(potentials)) / bucket.lengths
+        rows = zip(bucket.pairs.tolist(), states.tolist(), posterior.tolist(), score.tolist(), strict=True)
+        for pair, path, chances, figure in rows:
+            m, n = int(layout.n_source[pair]), int(layout.n_target[pair])
+            out[pair] = _alignment(m, n, path, chances, figure)
+    return out
 
 
 def prior_factors(names: Sequence[str], priors: Mapping[str, float]) -> np.ndarray:

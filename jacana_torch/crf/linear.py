@@ -60,6 +60,18 @@ class LinearScores:
         return total
 
 
+def add_scores(total: np.ndarray, block: RawBlock, weights: np.ndarray) -> None:
+    """Add one block's scores to `total` [C] in place: what aligning needs, where nothing is evaluated twice."""
+    columns, table, index = block
+    if not len(columns):
+        return
+    per_row = weights[columns] if table is None else table @ weights[columns].astype(table.dtype, copy=False)
+    if index is None:
+        total += per_row
+    else:
+        total += np.append(per_row, 0.0)[index]  # -1 takes the last
+
+
 def _part(block: RawBlock, dtype: torch.dtype, device: str) -> _Part:
     columns, table, index = block
     n_rows = len(columns) if table is None else len(table)
@@ -87,7 +99,7 @@ def _joined(blocks: Iterable[RawBlock]) -> list[RawBlock]:
             groups.setdefault((None if index is None else id(index), len(table)), []).append(block)
     for group in groups.values():
         columns = np.concatenate([g[0] for g in group])
-        tables = [g[1] for g in group]
+        tables = [g[1] for g in group if g[1] is not None]
         out.append((columns, np.hstack(tables) if len(tables) > 1 else tables[0], group[0][2]))
     return out
 

@@ -202,4 +202,5 @@ def competition(grid: Grid, base: np.ndarray, company: np.ndarray) -> tuple[Bloc
 
 
 def _block(columns: dict[str, np.ndarray]) -> Block:
-    return Block(tuple(columns), np.column_stack([np.asarray(v, dtype=np.float64) for v in columns.values()]))
+    # shares, margins and yes or no: half the memory, for the largest tables there are
+    return Block(tuple(columns), np.column_stack([np.asarray(v, dtype=np.float32) for v in columns.values()]))

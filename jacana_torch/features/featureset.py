@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ..errors import ConfigError
 from ..types import SentencePair
-from .base import Block, EdgeFamily, NodeFamily
+from .base import Block, EdgeFamily, NodeBlocks, NodeFamily
 from .grid import Grid
 
 
@@ -62,7 +62,7 @@ class FeatureSet:
 
     @property
     def names(self) -> list[str]:
-        return [family.name for family in [*self.node, *self.edge]]
+        return [family.name for family in self.node] + [family.name for family in self.edge]
 
     @property
     def requires(self) -> tuple[str, ...]:
@@ -74,19 +74,34 @@ class FeatureSet:
         """The resources that the families read; a family that reads none need not say so."""
         return tuple(sorted({name for f in [*self.node, *self.edge] for name in getattr(f, "resources", ())}))
 
-    def __call__(self, pairs: Sequence[SentencePair]) -> FeatureBatch:
-        grid = Grid(pairs)
-        link: list[Block] = []
-        null: list[Block] = []
+    def node_blocks(self, grid: Grid) -> Iterator[NodeBlocks]:
+        """Each node family's blocks, one family at a time, so that a consumer need not hold them all."""
         for family in self.node:
             blocks = family(grid)
-            link += [_prefixed(family.name, block, grid.n_cells) for block in blocks.link]
-            null += [_prefixed(family.name, block, len(grid.source_pair)) for block in blocks.null]
-        lengths = np.unique(grid.n_target).tolist()
-        edge = {n: tuple(_prefixed(f.name, f.edge(n), (n + 1) ** 2) for f in self.edge) for n in lengths}
-        start = {n: tuple(_prefixed(f.name, f.start(n), n + 1) for f in self.edge) for n in lengths}
-        end = {n: tuple(_prefixed(f.name, f.end(n), n + 1) for f in self.edge) for n in lengths}
-        return FeatureBatch(grid.n_source, grid.n_target, tuple(link), tuple(null), edge, start, end)
+            yield NodeBlocks(
+                tuple(_prefixed(family.name, block, grid.n_cells) for block in blocks.link),
+                tuple(_prefixed(family.name, block, len(grid.source_pair)) for block in blocks.null),
+            )
+
+    def edge_blocks(self, n_target: int) -> dict[str, tuple[Block, ...]]:
+        """The edge families' blocks over the edges, starts and ends of one target length."""
+        n = n_target
+        return {
+            "edge": tuple(_prefixed(f.name, f.edge(n), (n + 1) ** 2) for f in self.edge),
+            "start": tuple(_prefixed(f.name, f.start(n), n + 1) for f in self.edge),
+            "end": tuple(_prefixed(f.name, f.end(n), n + 1) for f in self.edge),
+        }
+
+    def __call__(self, pairs: Sequence[SentencePair]) -> FeatureBatch:
+        grid = Grid(pairs)
+        families = list(self.node_blocks(grid))
+        link = tuple(block for blocks in families for block in blocks.link)
+        null = tuple(block for blocks in families for block in blocks.null)
+        tables = {n: self.edge_blocks(n) for n in np.unique(grid.n_target).tolist()}
+        edge, start, end = (
+            {n: blocks[space] for n, blocks in tables.items()} for space in ("edge", "start", "end")
+        )
+        return FeatureBatch(grid.n_source, grid.n_target, link, null, edge, start, end)
 
 
 def _prefixed(family: str, block: Block, n_cells: int) -> Block:
@@ -95,5 +110,7 @@ def _prefixed(family: str, block: Block, n_cells: int) -> Block:
     if rows != n_cells:
         raise ConfigError(f"feature family {family!r} gave {rows} rows for {n_cells} cells ({block.names[:3]}...)")
     if block.table is not None and block.table.shape[1] != len(block.names):
-        raise ConfigError(f"feature family {family!r} gave {block.table.shape[1]} columns and {len(block.names)} names")
+        raise ConfigError(
+            f"feature family {family!r} gave {block.table.shape[1]} columns and {len(block.names)} names"
+        )
     return replace(block, names=tuple(f"{family}.{name}" for name in block.names))
