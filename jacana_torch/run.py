@@ -133,7 +133,9 @@ def _write_line(text: str) -> None:
 def _command_line(arguments: Sequence[str]) -> Iterator[None]:
     """Hydra reads sys.argv, and prints errors itself unless told to let them through."""
     argv, full = sys.argv, os.environ.get("HYDRA_FULL_ERROR")
-    sys.argv, os.environ["HYDRA_FULL_ERROR"] = ["jacana-torch train", *arguments], "1"
+    # Its parser takes no more overrides after an option among them, so the one that sweeps need goes first.
+    first = sorted(arguments, key=lambda argument: argument not in ("-m", "--multirun"))
+    sys.argv, os.environ["HYDRA_FULL_ERROR"] = ["jacana-torch train", *first], "1"
     try:
         yield
     finally:

@@ -34,7 +34,7 @@ _EXPECTED: Mapping[str, tuple[type, ...]] = {
     "annotate": (dict, _NOTHING), "drop": (list,), "cv": (int, _NOTHING), "seed": (int,), "links": (str,),
     "resume": (str, _NOTHING), "output": (str, _NOTHING), "description": (str,),
     "data.root": (str,), "data.train": (list,), "data.dev": (list,), "data.drop_ids": (list,),
-    "data.sidecar": (list,), "data.limit": (int, _NOTHING),
+    "data.sidecar": (list,), "data.limit": (int, _NOTHING), "trainer.threads": (int,),
     "logger.tensorboard": (bool,), "logger.every": (int,), "logger.examples": (int,),
 }  # fmt: skip
 
@@ -53,7 +53,7 @@ def train(
     tells their directory, and goes through.
     """
     cfg = checked(config, families)
-    torch.set_num_threads(cfg["trainer"]["threads"])
+    torch.set_num_threads(max(1, cfg["trainer"]["threads"]))
     run = _Run(cfg, Path(directory), list(overrides))
     model = persist.build(run.model_config)
     if cfg["annotate"] and not run.sidecar:
