@@ -1,6 +1,6 @@
 """What the tests of node families share: random pairs, word-level likeness in plain Python, and the comparison.
 
-Nothing here is vectorised and nothing comes from the families; matching forms and word lists have tests of their own.
+Nothing here is vectorised or comes from the families; matching forms and word lists have tests of their own.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from jacana_torch.features.grid import Grid
 from jacana_torch.features.wordlists import _NUMBER_WORDS, _VARIANTS, FUNCTION_WORDS
 from jacana_torch.types import Sentence, SentencePair
 
-WORDS = """The the the a A cat cats Cat Cat's running run runs ran well-known known Well unknown-well ex-wife wife - — --
-1,000 1000 thousand two 2 2nd 3.5 -7 50% U.S. US us United States of of for and & Bill William Will ca can n't not no %
-percent colour color Smith Smyth Schmidt naïve NAÏVE Nai\u0308ve İ i̇ ß SS 😀 👩\u200d🔬 中 -LRB- ( don’t don't . , ! nation
-national nationality half-baked half-done baked-half ab abc abd x X sold bought to in""".split()
+WORDS = """The the the a A cat cats Cat Cat's running run runs ran well-known known Well unknown-well ex-wife wife
+- — -- 1,000 1000 thousand two 2 2nd 3.5 -7 50% U.S. US us United States of of for and & Bill William Will ca can
+n't not no % percent colour color Smith Smyth Schmidt naïve NAÏVE Nai\u0308ve İ i̇ ß SS 😀 👩\u200d🔬 中 -LRB- (
+don’t don't . , ! nation national nationality half-baked half-done baked-half ab abc abd x X sold bought to in""".split()
 TAGS = ("NN", "NNS", "NNP", "VBZ", "VBD", "JJ", "DT", "IN", ".", ",", "CD")
 _STEMMER = snowballstemmer.stemmer("english")
 

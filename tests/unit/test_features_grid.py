@@ -38,7 +38,7 @@ def test_coordinates(pairs):
     assert list(zip(grid.target_pair, grid.target_position, grid.target_tokens, strict=True)) == target
     assert [source[t][:2] for t in grid.source_token] == [(p, m) for p, m, _ in expected]
     assert [target[t][:2] for t in grid.target_token] == [(p, n) for p, _, n in expected]
-    for p, m, n in expected:
+    for p in grid.pair:
         assert expected[grid.cell_start[p]] == (p, 0, 0)
         assert source[grid.source_start[p]][:2] == target[grid.target_start[p]][:2] == (p, 0)
 

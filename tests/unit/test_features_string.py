@@ -1,4 +1,4 @@
-"""Likeness of two words: every column of every cell against plain Python, and the measures against jellyfish too."""
+"""Likeness of two words: every column of every cell against plain Python, the measures against jellyfish too."""
 
 from __future__ import annotations
 
@@ -6,9 +6,20 @@ import jellyfish
 import numpy as np
 import pytest
 from feature_twin import (
-    Bases, assert_empty_sides, assert_same_alone, class_of, compare, edit_distance, jaro_winkler, measures,
-    number_of, random_pairs, same_word, table, variant,
-)  # fmt: skip
+    Bases,
+    assert_empty_sides,
+    assert_same_alone,
+    class_of,
+    compare,
+    edit_distance,
+    jaro_winkler,
+    measures,
+    number_of,
+    random_pairs,
+    same_word,
+    table,
+    variant,
+)
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -59,7 +70,7 @@ def two_words(left: str, right: str, threshold: float) -> dict[str, float]:
 
 
 def spelled(tokens: tuple[str, ...], letters: str, start: int) -> list[int]:
-    """The words from `start` on whose initials spell the letters, function words in between left out if need be."""
+    """The words from `start` on whose initials spell the letters, skipping function words if need be."""
     if len(tokens[start]) < 2 or tokens[start][0] != letters[0]:
         return []
     run, wanted = [start], letters[1:]

@@ -1,0 +1,219 @@
+"""Company, runs and rivals: every column of every cell against nested loops, the array tricks with hypothesis."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from context_twin import Company
+from feature_twin import Bases, assert_empty_sides, assert_same_alone, compare, random_pairs, table
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jacana_torch.features.base import Block
+from jacana_torch.features.context import (
+    LONGEST_RUN,
+    Context,
+    _next_content,
+    anchored,
+    best_other,
+    company_of,
+    competition,
+    run_length,
+)
+from jacana_torch.features.grid import Grid
+from jacana_torch.features.string import forms
+from jacana_torch.types import Sentence, SentencePair
+
+
+def pair(source: str, target: str) -> SentencePair:
+    return SentencePair(Sentence(tuple(source.split())), Sentence(tuple(target.split())))
+
+
+LONG = "one hen saw two hens , and three hens saw the barn of the fox"
+OWN = [
+    pair("the fox and the hen ran", "the hen and the fox were running"),
+    pair(LONG, LONG),
+    pair(LONG, "so " + LONG.replace("saw", "left")),
+    pair("to", "to to to"),
+]
+
+
+def expected(x: SentencePair, window: int) -> tuple[list[dict], list[dict]]:
+    twin = Bases(x)
+    own = Company(twin, twin.base)
+    harmonic = sum(1 / d for d in range(1, window + 1))
+    links, company = [], [[0.0] * twin.N for _ in range(twin.M)]
+    for m, n in own.cells():
+        left, right, here = own.at(m - 1, n - 1), own.at(m + 1, n + 1), own.at(m, n)
+        row: dict[str, float] = {}
+        diagonal = 0.0
+        for d in range(1, window + 1):
+            for side, near in (("left", own.at(m - d, n - d)), ("right", own.at(m + d, n + d))):
+                row |= {f"{side}{d}_identical": near >= 1, f"{side}{d}_similar": near > 0}
+                diagonal += near / d
+        row |= {
+            "both_identical": left >= 1 and right >= 1, "both_similar": left > 0 and right > 0,
+            "sandwiched": left >= 0.9 and right >= 0.9 and here == 0, "diagonal": diagonal / (2 * harmonic),
+            "left_skip": max(own.at(m - 1, n - 2), own.at(m - 2, n - 1)) >= 0.9,
+            "right_skip": max(own.at(m + 1, n + 2), own.at(m + 2, n + 1)) >= 0.9,
+            "left_edge": m == n == 0, "right_edge": (m, n) == (twin.M - 1, twin.N - 1),
+        }  # fmt: skip
+        everything, content = 0.0, 0.0
+        steps = [d for d in range(-window, window + 1) if d]
+        for dm in steps:
+            everything += max(own.at(m + dm, n + dn) for dn in steps)
+            heavy = [
+                own.at(m + dm, n + dn)
+                for dn in steps
+                if 0 <= m + dm < twin.M and 0 <= n + dn < twin.N
+                and own.content[0][m + dm] and own.content[1][n + dn]
+            ]  # fmt: skip
+            content += max(heavy, default=0.0)
+        row |= {
+            "window": everything / (2 * window), "window_content": content / (2 * window),
+            "window_any_content": content > 0, "window_none": everything == 0,
+        }  # fmt: skip
+        row |= own.anchors(m, n)
+        run = own.run(m, n)
+        row |= {f"run>={k}": run >= k for k in (2, 3, 4, 6)} | {"run": min(run, 6) / 6}
+        links.append(row)
+        company[m][n] = (
+            here + 0.5 * row["diagonal"] + 0.3 * row["window_content"] + 0.3 * row["run"] - 0.1 * own.far(m, n)
+        )
+    rivals, nulls = own.rivals(company)
+    return [a | b for a, b in zip(links, rivals, strict=True)], nulls
+
+
+@pytest.mark.parametrize("window", [3, 1])
+@pytest.mark.parametrize("seed", range(4))
+def test_every_column_of_every_cell_equals_the_twin(seed, window):
+    pairs = random_pairs(seed) + OWN
+    blocks = Context(window)(Grid(pairs))
+    twins = [expected(x, window) for x in pairs]
+    names, _ = table(blocks.link, sum(len(links) for links, _ in twins))
+    assert set(names) == set(twins[0][0][0])  # the same columns whatever the words
+    compare(blocks.link, [row for links, _ in twins for row in links])
+    compare(blocks.null, [row for _, nulls in twins for row in nulls])
+
+
+def test_columns_by_hand():
+    x = pair("the fox and the hen ran", "the hen and the fox ran")
+    names, values = table(Context()(Grid([x])).link, 36)
+
+    def at(column: str, m: int, n: int) -> float:
+        return values[m * 6 + n, names.index(column)]
+
+    assert at("left1_identical", 1, 1) and at("left1_identical", 1, 4) and not at("left1_identical", 2, 1)
+    assert at("wins_both", 1, 4) and at("only_pair", 1, 4) and at("only_pair", 5, 5)
+    assert at("right_anchor_same", 0, 3) and at("right_anchor_differs", 0, 0)  # the (fox) is the (fox)
+    assert at("run>=2", 0, 3) and at("run>=2", 1, 4) and not at("run>=3", 0, 3)
+    assert (
+        at("sandwiched", 1, 1) and not at("sandwiched", 0, 3) and at("left_edge", 0, 0) and at("right_edge", 5, 5)
+    )
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_pair_has_the_same_features_in_any_company(seed):
+    assert_same_alone(Context(), random_pairs(seed + 30) + OWN)
+
+
+def test_empty_sides():
+    assert_empty_sides(Context())
+
+
+shapes = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=4)
+WORDS = "hen the , Fox 7".split()
+
+
+def drawn(shape, seed: int) -> tuple[list[SentencePair], np.random.Generator]:
+    rng = np.random.default_rng(seed)
+    sides = [[Sentence(tuple(rng.choice(WORDS, size=k).tolist())) for k in sizes] for sizes in shape]
+    return [SentencePair(a, b) for a, b in sides], rng
+
+
+def companies(pairs: list[SentencePair], flat: np.ndarray) -> list[Company]:
+    out, rest = [], flat.tolist()
+    for x in pairs:
+        twin = Bases(x)
+        rows = [rest[m * twin.N : (m + 1) * twin.N] for m in range(twin.M)]
+        rest = rest[twin.M * twin.N :]
+        out.append(Company(twin, rows))
+    return out
+
+
+@given(shapes, st.integers(0, 10**6), st.sampled_from([0.5, 0.9, 1.0]))
+def test_run_length(shape, seed, share):
+    pairs, rng = drawn(shape, seed)
+    grid = Grid(pairs)
+    match = rng.random(grid.n_cells) < share
+    expected_runs = [c.run(m, n, LONGEST_RUN) for c in companies(pairs, match.astype(float)) for m, n in c.cells()]
+    assert run_length(grid, match).tolist() == expected_runs
+
+
+@given(shapes, st.integers(0, 10**6))
+def test_best_other(shape, seed):
+    """Values on a coarse scale, for ties are what it is about."""
+    pairs, rng = drawn(shape, seed)
+    grid = Grid(pairs)
+    values = rng.integers(-2, 4, grid.n_cells) / 4
+    for group, best, size in (
+        (grid.source_token, grid.row_max(values), len(grid.source_pair)),
+        (grid.target_token, grid.column_max(values), len(grid.target_pair)),
+    ):
+        got = best_other(best, group, values, size)
+        for c in range(grid.n_cells):
+            others = [values[k] for k in range(grid.n_cells) if group[k] == group[c] and k != c]
+            assert got[c] == max(others, default=-1.0)
+
+
+@given(shapes, st.integers(0, 10**6))
+def test_competition(shape, seed):
+    pairs, rng = drawn(shape, seed)
+    grid = Grid(pairs)
+    base = rng.choice([0.0, 0.0, 0.6, 0.9, 1.0], grid.n_cells)
+    company = base + rng.integers(0, 8, grid.n_cells) / 4
+    link, null = competition(grid, base, company)
+    links, nulls = [], []
+    for likeness, weighed in zip(companies(pairs, base), companies(pairs, company), strict=True):
+        rows, nothing = likeness.rivals(weighed.likeness)
+        links += rows
+        nulls += nothing
+    check((link,), links)
+    check((null,), nulls)
+
+
+def check(blocks: tuple[Block, ...], rows: list[dict]) -> None:
+    if rows:
+        compare(blocks, rows)
+    else:
+        assert not len(blocks[0].dense())
+
+
+@given(shapes, st.integers(0, 10**6))
+def test_anchored_and_company_of(shape, seed):
+    pairs, rng = drawn(shape, seed)
+    grid = Grid(pairs)
+    similarity = rng.choice([0.0, 0.0, 0.5, 0.9, 1.0], grid.n_cells)
+    twins = companies(pairs, similarity)
+    content = np.array([w not in ("the", ",") for w in forms(grid).values], dtype=bool)
+    columns = anchored(grid, similarity, content)
+    expected_anchors = [c.anchors(m, n) for c in twins for m, n in c.cells()]
+    for k, row in enumerate(expected_anchors):
+        assert {name: bool(v[k]) for name, v in columns.items()} == row
+    again = [c.again() for c in twins]
+    near, rivals, null = company_of(grid, similarity)
+    check((near, rivals), [row for links, _ in again for row in links])
+    check((null,), [row for _, nulls in again for row in nulls])
+
+
+@given(st.lists(st.lists(st.booleans(), max_size=7), max_size=5), st.sampled_from([-1, 1]))
+def test_next_content(sentences, step):
+    flat = np.array([c for s in sentences for c in s], dtype=bool)
+    position = np.array([k for s in sentences for k in range(len(s))], dtype=np.int64)
+    length = np.array([len(s) for s in sentences for _ in s], dtype=np.int64)
+    expected_positions = []
+    for s in sentences:
+        for k in range(len(s)):
+            ahead = range(k + 1, len(s)) if step > 0 else reversed(range(k))
+            expected_positions.append(next((j for j in ahead if s[j]), -1))
+    assert _next_content(flat, position, length, step).tolist() == expected_positions
