@@ -7,7 +7,6 @@ here, in `Potentials.build`, and nowhere else. State 0 is NULL, state n is targe
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -75,10 +74,6 @@ class Potentials:
         """The same chains under other node scores, whose padding must already be -inf."""
         return replace(self, node=node)
 
-    def detach(self) -> Potentials:
-        scores = {name: getattr(self, name).detach() for name in ("node", "edge", "start", "end")}
-        return replace(self, **scores)
-
     def __len__(self) -> int:
         return self.node.shape[0]
 
@@ -101,29 +96,3 @@ def _check_shapes(
             raise ValueError(f"{name} must be of dtype int64, not {tensor.dtype}")
         if B and not (low <= int(tensor.min()) and int(tensor.max()) <= high):
             raise ValueError(f"{name} must be between {low} and {high}, not {tensor.tolist()}")
-
-
-def collate(
-    nodes: Sequence[Tensor], tables: Sequence[Tensor], starts: Sequence[Tensor], ends: Sequence[Tensor]
-) -> Potentials:
-    """Ragged chains, nodes[b] [M_b, S_b], and one table [S, S] for each distinct S, into one padded batch."""
-    which = {len(start): u for u, start in enumerate(starts)}
-    if len(which) != len(starts):
-        raise ValueError("collate takes one table for each number of states; two have the same size")
-    M, S = max((n.shape[0] for n in nodes), default=0), max(which, default=1)
-    kind = nodes[0] if len(nodes) else tables[0]
-
-    def padded(parts: Sequence[Tensor], *shape: int) -> Tensor:
-        out = kind.new_zeros(len(parts), *shape)
-        for row, part in zip(out, parts, strict=True):
-            row[tuple(slice(n) for n in part.shape)] = part
-        return out
-
-    def numbers(values: list[int]) -> Tensor:
-        return torch.tensor(values, dtype=torch.long, device=kind.device)
-
-    return Potentials.build(
-        padded(nodes, M, S), padded(tables, S, S), padded(starts, S), padded(ends, S),
-        numbers([which[n.shape[1]] for n in nodes]), numbers([n.shape[0] for n in nodes]),
-        numbers([n.shape[1] for n in nodes]),
-    )  # fmt: skip
