@@ -126,7 +126,7 @@ def anchored(grid: Grid, similarity: np.ndarray, content: np.ndarray) -> dict[st
 
 
 def _next_content(content: np.ndarray, position: np.ndarray, length: np.ndarray, step: int) -> np.ndarray:
-    """[T] position of the nearest content word before (step -1) or after (step 1) each token, -1 if there is none."""
+    """[T] position of the nearest content word before (step -1) or after (step 1) each token, -1 if none is."""
     token = np.arange(len(content))
     if step < 0:
         marked = np.where(content, token, -1)
@@ -140,7 +140,7 @@ def _next_content(content: np.ndarray, position: np.ndarray, length: np.ndarray,
 
 
 def run_length(grid: Grid, match: np.ndarray) -> np.ndarray:
-    """[C] length (at most LONGEST_RUN to each side) of the diagonal run of matches that a cell is in; 0 outside."""
+    """[C] length (at most LONGEST_RUN to each side) of the diagonal run of matches that a cell is in, or 0."""
     total = match.astype(np.float64)
     for step in (-1, 1):
         alive = match.copy()

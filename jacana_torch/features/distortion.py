@@ -1,6 +1,6 @@
 """How far the alignment jumps from one source token to the next: the only edge family, and it never sees a word.
 
-Between two links the features depend on the jump alone, so a target of N tokens needs 2N - 1 distinct rows, not N².
+Between two links the features depend on the jump alone: a target of N tokens needs 2N - 1 distinct rows, not N².
 """
 
 from __future__ import annotations
@@ -11,10 +11,14 @@ import numpy as np
 
 from .base import Block
 
-# Jumps |n - n' - 1| fall into these buckets, forwards and backwards apart; 0 is "the next word", -1 the same word.
+# The jump n - n' - 1 is 0 to the next word and -1 to the same one; the others fall into buckets by how many words
+# are skipped (forward) or gone back.
 BOUNDS = (1, 2, 4, 8, 16)
 _BUCKETS = ("next", "same") + tuple(f"{way}<={b}" for way in ("forward", "back") for b in (*BOUNDS, "inf"))
-EDGE_NAMES = _BUCKETS + ("distance", "distance_relative", "back_relative", "null_null", "to_null", "from_null", "from_null_first", "to_null_last")
+EDGE_NAMES = _BUCKETS + (
+    "distance", "distance_relative", "back_relative",
+    "null_null", "to_null", "from_null", "from_null_first", "to_null_last",
+)  # fmt: skip
 START_NAMES = ("start_first", "start_distance", "start_null")
 END_NAMES = ("end_last", "end_distance", "end_null")
 

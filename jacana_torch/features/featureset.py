@@ -48,9 +48,8 @@ class FeatureSet:
         present = {name: family for name, family in families.items() if family is not None}
         unknown = sorted(set(drop) - set(families))
         if unknown:
-            raise ConfigError(
-                f"drop={unknown}: no such feature famil{'ies' if len(unknown) > 1 else 'y'}; there are {sorted(families)}"
-            )
+            what = "families" if len(unknown) > 1 else "family"
+            raise ConfigError(f"drop={unknown}: no such feature {what}; there are {sorted(families)}")
         kept = [family for name, family in present.items() if name not in set(drop)]
         self.node: list[NodeFamily] = [f for f in kept if isinstance(f, NodeFamily)]
         self.edge: list[EdgeFamily] = [f for f in kept if isinstance(f, EdgeFamily)]

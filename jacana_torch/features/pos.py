@@ -34,7 +34,7 @@ class Pos:
         left, right = distinct // n_tags, distinct % n_tags
         names = [t.lower() for t in tags]
         pair_names = tuple(f"{names[a]}2{names[b]}" for a, b in zip(left, right, strict=True))
-        match = np.column_stack([left == right, coarse_of[left] == coarse_of[right], left != right]).astype(np.float64)
+        match = np.column_stack([left == right, coarse_of[left] == coarse_of[right], left != right]).astype(float)
         base = base_similarity(grid)[forms(grid).cell]
         identical = base >= 1.0
         same_tag = np.where(identical, source_tag[grid.source_token], -1)

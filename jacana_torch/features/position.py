@@ -34,4 +34,5 @@ class Position:
         position, length = grid.source_position, grid.n_source[grid.source_pair]
         ratio = (grid.n_target / np.maximum(grid.n_source + grid.n_target, 1))[grid.source_pair]
         null = np.column_stack([position == 0, position == length - 1, ratio]).astype(np.float64)
-        return NodeBlocks((Block(tuple(columns), table),), (Block(("null_first", "null_last", "null_ratio"), null),))
+        link_block = Block(tuple(columns), table)
+        return NodeBlocks((link_block,), (Block(("null_first", "null_last", "null_ratio"), null),))

@@ -1,4 +1,4 @@
-"""How alike two words look: Algorithm 1 of Sharma et al. with its special cases, and the usual similarity measures."""
+"""How alike two words look: Algorithm 1 of Sharma et al. with its special cases, and the usual measures."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ from .wordlists import FUNCTION_WORDS, NEGATIONS, NICKNAMES, WORD_CLASSES, numbe
 MEASURES = (
     "jaro_winkler", "dice", "hamming", "jaccard", "levenshtein", "ngram3", "ngram4", "prefix", "suffix",
 )  # fmt: skip
+NULL_COLUMNS = ("bias", "best_identical", "best_same", "best_max", "no_same", "nothing_alike", "rival")
+_NICKNAME_WORDS = frozenset(word for pair in NICKNAMES for word in pair)
 
 
 @lru_cache(maxsize=1 << 17)
@@ -34,7 +36,8 @@ def forms(grid: Grid) -> Words:
 def _codes(values: Sequence) -> np.ndarray:
     """Equal values get equal numbers; empty ones (None, "") never equal anything."""
     number: dict = {}
-    return np.array([number.setdefault(v, len(number)) if v not in (None, "") else -1 - i for i, v in enumerate(values)])
+    codes = [-1 - i if v is None or v == "" else number.setdefault(v, len(number)) for i, v in enumerate(values)]
+    return np.array(codes, dtype=np.int64)
 
 
 def equal(values: Sequence, words: Words) -> np.ndarray:
@@ -141,11 +144,11 @@ class String:
         identical = columns["identical_ci"] > 0
         link = (
             Block(tuple(columns), table, words.cell),
-            self._identity_by_word(words, lower, identical),
-            self._function_pairs(words, lower, columns["identical_ci"] > 0),
+            _identity_by_word(words, lower, identical),
+            _function_pairs(words, lower, identical),
             Block(("acronym",), _acronyms(grid)[:, None]),
         )
-        return NodeBlocks(link, self._null(grid, words, lower, columns))
+        return NodeBlocks(link, _null(grid, words, lower, columns))
 
     def _word_pairs(self, grid: Grid, words: Words, lower: list[str]) -> dict[str, np.ndarray]:
         """Named columns [U] over distinct word pairs."""
@@ -163,69 +166,74 @@ class String:
         columns["variant"] = ~identical_ci & equal([variant(w) for w in lower], words)
         columns["phonetic"] = ~same & equal([_phonetic(w) for w in lower], words)
         columns |= _numbers(lower, words)
-        nick = {w: i for i, w in enumerate(lower) if any(w in pair for pair in NICKNAMES)}
-        columns["nickname"] = np.zeros(len(words.left), dtype=bool)
-        if nick:
-            known = np.zeros(len(lower), dtype=bool)
-            known[list(nick.values())] = True
-            for u in np.flatnonzero(known[words.left] & known[words.right] & ~identical_ci):
-                columns["nickname"][u] = frozenset((lower[words.left[u]], lower[words.right[u]])) in NICKNAMES
+        columns["nickname"] = _nicknames(lower, words)
         columns |= _classes(words, identical_ci, same)
         return {name: np.asarray(values, dtype=np.float64) for name, values in columns.items()}
 
-    def _identity_by_word(self, words: Words, lower: list[str], identical: np.ndarray) -> Block:
-        """Which function word or punctuation mark matches itself: `the` is less telling than `between`."""
-        names: dict[str, int] = {}
-        number = np.array(
-            [
-                names.setdefault(w, len(names)) if w in FUNCTION_WORDS or word_class(w) == "punct" and len(w) == 1 else -1
-                for w in lower
-            ],
-            dtype=np.int64,
-        )
-        per_pair = np.where(identical, number[words.left], -1)
-        return Block(tuple(f"same={w}" for w in names), None, per_pair[words.cell])
 
-    def _function_pairs(self, words: Words, lower: list[str], identical: np.ndarray) -> Block:
-        """Which two function words meet (`of~for`): a closed class, so training sees every pair that matters."""
-        function = np.array([w in FUNCTION_WORDS for w in lower], dtype=bool)
-        ask = np.flatnonzero(function[words.left] & function[words.right] & ~identical)
-        names: dict[str, int] = {}
-        per_pair = np.full(len(words.left), -1, dtype=np.int64)
-        for u in ask:
-            name = f"{lower[words.left[u]]}~{lower[words.right[u]]}"
-            per_pair[u] = names.setdefault(name, len(names))
-        return Block(tuple(names), None, per_pair[words.cell])
+def _numbered(keys: Sequence[str | None]) -> tuple[tuple[str, ...], np.ndarray]:
+    """The distinct keys in order, and each one's number; None is -1."""
+    names: dict[str, int] = {}
+    number = [-1 if key is None else names.setdefault(key, len(names)) for key in keys]
+    return tuple(names), np.array(number, dtype=np.int64)
 
-    def _null(self, grid: Grid, words: Words, lower: list[str], columns: dict) -> tuple[Block, ...]:
-        """What speaks for leaving a source token out: its kind, and how good its best partner would be."""
-        n_tokens = len(words.source)
-        best = grid.row_max(np.column_stack([columns[c] for c in ("identical_ci", "same_word", "max")])[words.cell])
-        base = base_similarity(grid)[words.cell]
-        column_best = grid.column_max(base)[grid.target_token]
-        rival = grid.row_max(np.where(base > 0, column_best - base, 0.0))
-        values = np.column_stack([np.ones(n_tokens), best, 1.0 - best[:, 1], (best[:, 2] < 0.5), rival])
-        classes = np.array([WORD_CLASSES.index(word_class(w)) for w in words.values], dtype=np.int64)
-        names: dict[str, int] = {}
-        number = np.array(
-            [names.setdefault(w, len(names)) if w in FUNCTION_WORDS or len(w) == 1 else -1 for w in lower], dtype=np.int64
-        )
-        has_match = best[:, 1] > 0
-        kind = classes[words.source]
-        return (
-            Block(("bias", "best_identical", "best_same", "best_max", "no_same", "nothing_alike", "rival"), values),
-            Block(tuple(f"class={c}" for c in WORD_CLASSES), None, kind),
-            Block(tuple(f"unmatched={c}" for c in WORD_CLASSES), None, np.where(has_match, -1, kind)),
-            Block(tuple(f"word={w}" for w in names), None, number[words.source]),
-        )
+
+def _identity_by_word(words: Words, lower: list[str], identical: np.ndarray) -> Block:
+    """Which function word or punctuation mark matches itself: `the` is less telling than `between`."""
+
+    def telling(word: str) -> bool:
+        return word in FUNCTION_WORDS or (len(word) == 1 and word_class(word) == "punct")
+
+    names, number = _numbered([f"same={w}" if telling(w) else None for w in lower])
+    return Block(names, None, np.where(identical, number[words.left], -1)[words.cell])
+
+
+def _function_pairs(words: Words, lower: list[str], identical: np.ndarray) -> Block:
+    """Which two function words meet (`of~for`): a closed class, so training sees every pair that matters."""
+    function = np.array([w in FUNCTION_WORDS for w in lower], dtype=bool)
+    ask = np.flatnonzero(function[words.left] & function[words.right] & ~identical)
+    names, number = _numbered([f"{lower[words.left[u]]}~{lower[words.right[u]]}" for u in ask])
+    per_pair = np.full(len(words.left), -1, dtype=np.int64)
+    per_pair[ask] = number
+    return Block(names, None, per_pair[words.cell])
+
+
+def _null(grid: Grid, words: Words, lower: list[str], columns: dict[str, np.ndarray]) -> tuple[Block, ...]:
+    """What speaks for leaving a source token out: its kind, and how good its best partner would be."""
+    candidates = np.column_stack([columns[name] for name in ("identical_ci", "same_word", "max")])
+    best = grid.row_max(candidates[words.cell])
+    base = base_similarity(grid)[words.cell]
+    column_best = grid.column_max(base)[grid.target_token]
+    rival = grid.row_max(np.where(base > 0, column_best - base, 0.0))
+    values = np.column_stack([np.ones(len(best)), best, 1.0 - best[:, 1], best[:, 2] < 0.5, rival])
+    kind = np.array([WORD_CLASSES.index(word_class(w)) for w in words.values], dtype=np.int64)[words.source]
+    names, number = _numbered([f"word={w}" if w in FUNCTION_WORDS or len(w) == 1 else None for w in lower])
+    return (
+        Block(NULL_COLUMNS, values),
+        Block(tuple(f"class={c}" for c in WORD_CLASSES), None, kind),
+        Block(tuple(f"unmatched={c}" for c in WORD_CLASSES), None, np.where(best[:, 1] > 0, -1, kind)),
+        Block(names, None, number[words.source]),
+    )
 
 
 def _numbers(lower: list[str], words: Words) -> dict[str, np.ndarray]:
     values = np.array([v if (v := number_value(w)) is not None else np.nan for w in lower])
     left, right = values[words.left], values[words.right]
     both = ~np.isnan(left) & ~np.isnan(right)
-    equal = both & (left == right)
-    return {"number_equal": equal, "number_differs": both & ~equal, "number_or_not": np.isnan(left) != np.isnan(right)}
+    return {
+        "number_equal": both & (left == right),
+        "number_differs": both & (left != right),
+        "number_or_not": np.isnan(left) != np.isnan(right),
+    }
+
+
+def _nicknames(lower: list[str], words: Words) -> np.ndarray:
+    """[U] whether one word is short for the other; only pairs of words that stand in the list are looked up."""
+    known = np.array([w in _NICKNAME_WORDS for w in lower], dtype=bool)
+    found = np.zeros(len(words.left), dtype=bool)
+    for u in np.flatnonzero(known[words.left] & known[words.right]):
+        found[u] = frozenset((lower[words.left[u]], lower[words.right[u]])) in NICKNAMES
+    return found
 
 
 def _classes(words: Words, identical: np.ndarray, same: np.ndarray) -> dict[str, np.ndarray]:

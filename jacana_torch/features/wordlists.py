@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import lru_cache
 
 FUNCTION_WORDS = frozenset(
     """a an the this that these those some any each every no all both either neither such
-    i me my mine myself you your yours yourself he him his himself she her hers herself it its itself we us our ours
-    ourselves they them their theirs themselves one who whom whose which what where when why how
-    am is are was were be been being do does did doing done have has had having will would shall should can could may
-    might must ought 's 're 've 'll 'd 'm n't not ca wo
+    i me my mine myself you your yours yourself he him his himself she her hers herself it its itself we us our
+    ours ourselves they them their theirs themselves one who whom whose which what where when why how
+    am is are was were be been being do does did doing done have has had having will would shall should
+    can could may might must ought 's 're 've 'll 'd 'm n't not ca wo
     about above across after against along among around as at before behind below between beyond by down during
     except for from in inside into like near of off on onto out outside over per since through throughout till to
     toward towards under until up upon via with within without
@@ -31,13 +32,13 @@ _NUMBER_WORDS = {word: float(n) for n, word in enumerate(_UNITS)} | {
 }  # fmt: skip
 _NUMERIC = re.compile(r"[-+]?(\d{1,3}(,\d{3})+|\d+)?(\.\d+)?(st|nd|rd|th|s|%)?", re.ASCII)
 
-_SHORT_FORMS = """abe abraham|al albert alan|alex alexander|andy andrew|ben benjamin|bill william|bob robert|charlie charles|
-    chris christopher|dan daniel|dave david|dick richard|don donald|ed edward|frank francis|fred frederick|greg gregory|
-    hal harold|hank henry|harry harold henry|jack john|jerry gerald|jim james|joe joseph|josh joshua|ken kenneth|
-    kate katherine|kathy katherine|larry lawrence|liz elizabeth|maggie margaret|matt matthew|mike michael|
-    nick nicholas|pat patrick patricia|peggy margaret|pete peter|phil philip|ray raymond|rich richard|rick richard|
-    rob robert|ron ronald|sam samuel|steve stephen steven|sue susan|ted edward theodore|tim timothy|tom thomas|
-    tony anthony|vic victor|walt walter|will william"""
+_SHORT_FORMS = """abe abraham|al albert alan|alex alexander|andy andrew|ben benjamin|bill william|bob robert|
+    charlie charles|chris christopher|dan daniel|dave david|dick richard|don donald|ed edward|frank francis|
+    fred frederick|greg gregory|hal harold|hank henry|harry harold henry|jack john|jerry gerald|jim james|
+    joe joseph|josh joshua|ken kenneth|kate katherine|kathy katherine|larry lawrence|liz elizabeth|
+    maggie margaret|matt matthew|mike michael|nick nicholas|pat patrick patricia|peggy margaret|pete peter|
+    phil philip|ray raymond|rich richard|rick richard|rob robert|ron ronald|sam samuel|steve stephen steven|
+    sue susan|ted edward theodore|tim timothy|tom thomas|tony anthony|vic victor|walt walter|will william"""
 NICKNAMES = frozenset(
     frozenset((short, full))
     for entry in _SHORT_FORMS.split("|")
@@ -53,9 +54,10 @@ _VARIANTS = {
     "lt": "lieutenant", "sgt": "sergeant", "capt": "captain", "col": "colonel", "pres": "president",
     "corp": "corporation", "inc": "incorporated", "co": "company", "ltd": "limited", "dept": "department",
     "jan": "january", "feb": "february", "mar": "march", "apr": "april", "jun": "june", "jul": "july",
-    "aug": "august", "sep": "september", "sept": "september", "oct": "october", "nov": "november", "dec": "december",
-    "mon": "monday", "tue": "tuesday", "wed": "wednesday", "thu": "thursday", "fri": "friday", "sat": "saturday",
-    "sun": "sunday", "bn": "billion", "mln": "million", "km": "kilometer", "kg": "kilogram",
+    "aug": "august", "sep": "september", "sept": "september", "oct": "october", "nov": "november",
+    "dec": "december", "mon": "monday", "tue": "tuesday", "wed": "wednesday", "thu": "thursday",
+    "fri": "friday", "sat": "saturday", "sun": "sunday", "bn": "billion", "mln": "million",
+    "km": "kilometer", "kg": "kilogram",
 }  # fmt: skip
 
 
@@ -65,18 +67,17 @@ def variant(lower: str) -> str:
     return _VARIANTS.get(plain, plain)
 
 
-_STEMMER = None
+@lru_cache(maxsize=1)
+def _stemmer() -> Callable[[str], str]:
+    import snowballstemmer
+
+    return snowballstemmer.stemmer("english").stemWord
 
 
 @lru_cache(maxsize=1 << 17)
 def stem(word: str) -> str:
     """The Snowball English stem of a lower-case word."""
-    global _STEMMER
-    if _STEMMER is None:
-        import snowballstemmer
-
-        _STEMMER = snowballstemmer.stemmer("english")
-    return _STEMMER.stemWord(word)
+    return _stemmer()(word)
 
 
 def number_value(word: str) -> float | None:

@@ -1,4 +1,4 @@
-"""WordNet relations between the two words, by lemma and part of speech, or over all parts of speech without tags."""
+"""WordNet relations between two words, by lemma and part of speech, or over all parts of speech without tags."""
 
 from __future__ import annotations
 
@@ -6,23 +6,22 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..annotate.lemmas import wordnet_pos
 from ..annotate.normalise import matching_form
 from .base import Block, NodeBlocks
-from .grid import Grid, Words
 from .context import company_of
+from .grid import Grid, Words
 from .string import base_similarity, equal, forms
 
-_FAMILIES = {"N": "n", "V": "v", "J": "a", "R": "r"}
 
-
-def wordnet_pos(tag: str) -> str | None:
-    """WordNet's part of speech of a Penn tag, None where it has none (determiners, punctuation...)."""
-    return _FAMILIES.get(tag[:1])
+def _looked_up_as(tag: str) -> str | None:
+    """WordNet's part of speech of a Penn tag; particles too, for WordNet has them ("up") among its adverbs."""
+    return "r" if tag == "RP" else wordnet_pos(tag)
 
 
 @dataclass(frozen=True)
 class WordNet:
-    """`tags`: use the pos layer; without it every part of speech is tried. `depth`: how many hypernym steps count."""
+    """`tags`: by the pos layer, not every part of speech. `depth`: how many hypernym steps count."""
 
     tags: bool = True
     depth: int = 3
@@ -41,8 +40,8 @@ class WordNet:
         columns = self._relations(words)
         names = tuple(columns)
         table = np.column_stack(list(columns.values())).astype(np.float64)
-        identical = (base_similarity(grid)[forms(grid).cell] >= 0.9)
-        table_cells = table[words.cell] * ~identical[:, None]
+        base = base_similarity(grid)[forms(grid).cell]
+        table_cells = table[words.cell] * (base < 0.9)[:, None]
         any_relation = table_cells[:, names.index("any")]
         padded = np.append(any_relation, 0.0)
         best_row = grid.row_max(any_relation)
@@ -54,8 +53,8 @@ class WordNet:
                 (1 - any_relation) * grid.column_max(any_relation)[grid.target_token],
             ]
         )
-        base = base_similarity(grid)[forms(grid).cell]
-        similar = np.maximum(base, np.maximum(0.9 * table[:, names.index("lemma")][words.cell], 0.8 * any_relation))
+        same_lemma = columns["lemma"][words.cell]
+        similar = np.maximum(base, np.maximum(0.9 * same_lemma, 0.8 * any_relation))
         company, rivals, null = company_of(grid, similar)
         link = (
             Block(names, table_cells),
@@ -76,7 +75,7 @@ class WordNet:
 
         net = wordnet()
         if self.tags:
-            keys = [(lemma.lower(), wordnet_pos(tag)) for _, lemma, tag in words.values]
+            keys = [(lemma.lower(), _looked_up_as(tag)) for _, lemma, tag in words.values]
             known = np.array([pos is not None for _, pos in keys], dtype=bool)
         else:
             keys = [(w.lower(), None) for w in words.values]

@@ -22,7 +22,8 @@ from jacana_torch.types import Sentence, SentencePair
 WORDS = """The the the a A cat cats Cat Cat's running run runs ran well-known known Well unknown-well ex-wife wife
 - — -- 1,000 1000 thousand two 2 2nd 3.5 -7 50% U.S. US us United States of of for and & Bill William Will ca can
 n't not no % percent colour color Smith Smyth Schmidt naïve NAÏVE Nai\u0308ve İ i̇ ß SS 😀 👩\u200d🔬 中 -LRB- (
-don’t don't . , ! nation national nationality half-baked half-done baked-half ab abc abd x X sold bought to in""".split()
+don’t don't . , ! nation national nationality
+half-baked half-done baked-half ab abc abd x X sold bought to in""".split()
 TAGS = ("NN", "NNS", "NNP", "VBZ", "VBD", "JJ", "DT", "IN", ".", ",", "CD")
 _STEMMER = snowballstemmer.stemmer("english")
 
