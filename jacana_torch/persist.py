@@ -33,6 +33,7 @@ log = logging.getLogger(__name__)
 CONFIG, WEIGHTS, SIGNATURE = "config.json", "weights.safetensors", "signature.json"
 SHIPPED = Path(__file__).parent / "models"
 _FORMAT = 1
+_WRITER = "jacana_torch"  # the key of the version that wrote the weights
 
 
 def check_destination(directory: str | Path) -> None:
@@ -98,7 +99,9 @@ def _write_state(path: Path, state: Mapping[str, np.ndarray | list[str]]) -> Non
 
     arrays = {key: np.ascontiguousarray(value) for key, value in state.items() if isinstance(value, np.ndarray)}
     names = {key: json.dumps(value, ensure_ascii=False) for key, value in state.items() if isinstance(value, list)}
-    save_file(arrays, path, metadata=names)
+    save_file(
+        arrays, path, metadata={_WRITER: json.dumps(__version__), **names}
+    )  # without either it cannot be read
 
 
 def _read_state(path: Path) -> dict[str, np.ndarray | list[str]]:
@@ -108,7 +111,7 @@ def _read_state(path: Path) -> dict[str, np.ndarray | list[str]]:
         with safe_open(path, framework="numpy") as file:
             state: dict[str, np.ndarray | list[str]] = {key: file.get_tensor(key) for key in file.keys()}
             metadata = file.metadata() or {}
-        return state | {key: json.loads(value) for key, value in metadata.items()}
+        return state | {key: json.loads(value) for key, value in metadata.items() if key != _WRITER}
     except (SafetensorError, OSError, ValueError, RecursionError) as error:
         raise ModelError(f"{path}: the weights cannot be read ({error}); is the file cut short?") from None
 

@@ -17,6 +17,9 @@ from torch import Tensor
 RawBlock = tuple[np.ndarray, "np.ndarray | None", "np.ndarray | None"]
 
 
+_SLAB = 4096  # rows
+
+
 @dataclass(frozen=True)
 class _Part:
     """One table on the device; rows of `index` past the table (-1 turned into R) score nothing."""
@@ -65,11 +68,21 @@ def add_scores(total: np.ndarray, block: RawBlock, weights: np.ndarray) -> None:
     columns, table, index = block
     if not len(columns):
         return
-    per_row = weights[columns] if table is None else table @ weights[columns].astype(table.dtype, copy=False)
+    per_row = weights[columns] if table is None else _product(table, weights[columns])
     if index is None:
         total += per_row
     else:
         total += np.append(per_row, 0.0)[index]  # -1 takes the last
+
+
+def _product(table: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """table @ weights in 64 bits, whatever the table has: in 32, a pair's scores would depend on its company."""
+    if table.dtype == weights.dtype:
+        return table @ weights
+    out = np.empty(len(table), dtype=weights.dtype)
+    for first in range(0, len(table), _SLAB):  # a copy of a part at a time stays in the cache
+        out[first : first + _SLAB] = table[first : first + _SLAB].astype(weights.dtype) @ weights
+    return out
 
 
 def _part(block: RawBlock, dtype: torch.dtype, device: str) -> _Part:
