@@ -198,7 +198,8 @@ class Crf:
             m, n = sizes[k]
             if m * n > LARGEST_PAIR:
                 raise ConfigError(
-                    f"a pair of {m} x {n} tokens is more than this aligns ({LARGEST_PAIR:,} cells): split it into sentences"
+                    f"a pair of {m} x {n} tokens is more than this aligns ({LARGEST_PAIR:,} cells): "
+                    "split it into sentences"
                 )
             if chunk and cells + m * n > self.batch_cells:
                 yield chunk
@@ -241,8 +242,12 @@ class Crf:
 
     def restore(self, state: Mapping[str, np.ndarray | list[str]]) -> None:
         names, weights = list(state["names"]), np.asarray(state["weights"], dtype=np.float64)
-        if len(names) != len(weights):
-            raise ConfigError(f"{len(names)} feature names for {len(weights)} weights")
+        if len(names) != len(weights) or len(set(names)) != len(names):
+            raise ConfigError(
+                f"{len(names)} feature names, {len(set(names))} of them distinct, for {len(weights)} weights"
+            )
+        if not np.isfinite(weights).all():
+            raise ConfigError(f"the weight of {names[int(np.argmin(np.isfinite(weights)))]!r} is not finite")
         self.names, self.weights = names, weights
 
 
