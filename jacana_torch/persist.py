@@ -63,6 +63,8 @@ def save(model: Model, directory: str | Path, config: Mapping[str, Any], signatu
         write_json(fresh / CONFIG, {"format": _FORMAT, **config})
         write_json(fresh / SIGNATURE, {"version": __version__, **signature})
         fresh.chmod(0o755)
+        for path in fresh.iterdir():  # weights are written for their owner alone, and models are for everybody
+            path.chmod(0o644)
         _put_in_place(fresh, directory)
     except BaseException:
         shutil.rmtree(fresh, ignore_errors=True)

@@ -82,6 +82,7 @@ def test_a_model_is_three_small_files(saved):
     columns = sum(len(getattr(persist.load(saved).aligner, part).names) for part in ("forward", "backward"))
     assert weights < 60 * columns  # eight bytes, and a name
     assert json.loads((saved / "signature.json").read_text())["pairs"] == 30
+    assert all(path.stat().st_mode & 0o044 == 0o044 for path in saved.iterdir())
 
 
 def test_the_device_is_chosen_when_loading(directory):
