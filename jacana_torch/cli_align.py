@@ -103,6 +103,7 @@ def _load(model: str | None, device: str) -> Any:
 def _usable(device: str) -> str:
     import torch
 
+    torch.set_num_threads(1)  # lattices are small: a second thread waits more than it works
     try:
         torch.zeros(1, device=device)
     except (RuntimeError, AssertionError, NotImplementedError) as error:
