@@ -223,6 +223,7 @@ def test_cross_validation_scores_every_pair_and_leaves_no_model(train):
     assert "fold 5 of 5" in err and "5-fold cross-validation over 40 pairs" in err
     for bad in ("cv=1", "cv=41", "cv=x"):
         assert train(bad)[0] == 2
+    assert "leave one of them out" in train("cv=2", "resume=somewhere")[2]
 
 
 def test_the_score_is_what_a_sweep_maximises(train, files, capsys):
@@ -273,7 +274,7 @@ def test_a_sweep_does_its_other_jobs_and_then_fails(train):
         ("data.limit=none", "data.limit"),
         ("data.limit=0", "nothing to train on"),
         ("links=some", "sure"),
-        ("resume=nowhere", "nowhere"),
+        ("resume=nowhere", "nowhere"),  # before the corpus is read
         ("aligner=null", "must be a string or a list"),
         ("~aligner", "aligner"),
         ("seed=${nope}", "nope"),
