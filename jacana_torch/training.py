@@ -134,7 +134,7 @@ class _Run:
         trainer = {f"trainer.{k}": v for k, v in self.cfg["trainer"].items() if not isinstance(v, (dict, list))}
         families = [k for k, v in self.cfg["features"].items() if v is not None and k not in self.cfg["drop"]]
         given = dict(item.lstrip("+~").split("=", 1) for item in self.overrides if "=" in item)
-        return {**trainer, "families": ",".join(families), **given}
+        return {**given, **trainer, "families": ",".join(families)}
 
     def again(self, model: Path) -> str:
         """The command that goes on from a model."""
