@@ -46,16 +46,22 @@ class FeatureSet:
         drop: Iterable[str] = (),
     ) -> None:
         present = {name: family for name, family in families.items() if family is not None}
-        unknown = sorted(set(drop) - set(families))
+        drop = {drop} if isinstance(drop, str) else set(drop)
+        unknown = sorted(drop - set(families))
         if unknown:
             what = "families" if len(unknown) > 1 else "family"
             raise ConfigError(f"drop={unknown}: no such feature {what}; there are {sorted(families)}")
-        kept = [family for name, family in present.items() if name not in set(drop)]
+        kept = [family for name, family in present.items() if name not in drop]
         self.node: list[NodeFamily] = [f for f in kept if isinstance(f, NodeFamily)]
         self.edge: list[EdgeFamily] = [f for f in kept if isinstance(f, EdgeFamily)]
         strange = [f for f in kept if not isinstance(f, (NodeFamily, EdgeFamily))]
         if strange:
             raise ConfigError(f"{strange[0]!r} is neither a node nor an edge feature family")
+        twice = sorted({name for name in self.names if self.names.count(name) > 1})
+        if twice:
+            raise ConfigError(
+                f"several feature families are named {twice[0]!r}; their columns could not be told apart"
+            )
         if not self.node:
             raise ConfigError("a model needs at least one node feature family, and all were dropped")
 

@@ -72,10 +72,10 @@ def test_what_families_read_is_gathered():
     assert families.names == ["made", "pos", "distortion"]
 
 
-@pytest.mark.parametrize("drop", [("pos",), ("pos", "string"), ["distortion"]])
+@pytest.mark.parametrize("drop", [("pos",), ("pos", "string"), ["distortion"], "pos"])
 def test_dropped_families_leave_no_column(drop):
     names = FeatureSet(FAMILIES, drop=drop)(PAIRS).names()
-    assert {n.split(".")[0] for n in names} == set(FAMILIES) - set(drop)
+    assert {n.split(".")[0] for n in names} == set(FAMILIES) - ({drop} if isinstance(drop, str) else set(drop))
 
 
 def test_a_family_switched_off_by_null_may_be_dropped():
@@ -88,6 +88,13 @@ def test_dropping_what_is_not_there_is_an_error():
         FeatureSet(FAMILIES, drop=["strnig"])
     with pytest.raises(ConfigError, match=r"\['a', 'b'\]: no such feature families"):
         FeatureSet(FAMILIES, drop=["b", "pos", "a"])
+
+
+def test_two_families_of_one_name_are_an_error():
+    """Their columns would share weights, and nobody would notice."""
+    with pytest.raises(ConfigError, match="several feature families are named 'string'"):
+        FeatureSet({**FAMILIES, "loose": String(0.5)})
+    assert FeatureSet({**FAMILIES, "loose": String(0.5, name="loose")}).names[-2:] == ["loose", "distortion"]
 
 
 def test_a_model_needs_a_node_family():

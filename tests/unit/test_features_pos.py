@@ -19,6 +19,7 @@ def tagged(text: str) -> Sentence:
 
 OWN = [
     SentencePair(tagged("The/DT hen/NN ran/VBD ./."), tagged("A/DT Hen/NN runs/VBZ fast/RB !/.")),
+    SentencePair(tagged("The/DT saw/NN ./."), tagged("A/DT saw/VBD !/.")),
     SentencePair(tagged("(/-LRB- $/$ 5/CD"), tagged("$/$ 6/CD `/``")),
 ]
 

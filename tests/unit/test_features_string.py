@@ -139,6 +139,7 @@ OWN = [
     pair("Bill lent Bob 1,000 coins", "Robert owes William a thousand coins"),
     pair("a well-known Half-baked idea", "one unknown well half-done idea"),
     pair("can’t wo n't ca not %", "ca n't will not percent"),
+    pair("NATION NATIONS", "North Atlantic Treaty Of The Island Of Nantucket Salt Shop"),
     pair("Stefan Smith phoned", "Steven Smyth telephoned"),
 ]
 

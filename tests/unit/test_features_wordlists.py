@@ -18,6 +18,8 @@ numeric = st.text("0123456789,.+-%stndrh", min_size=1, max_size=9)
 @example("1,00")
 @example("-.5")
 @example("22nds")
+@example("1990s")
+@example("1st")
 @example("٣")  # a digit, but not ours
 def test_numbers(word):
     assert lists.number_value(word.lower()) == number_of(word.lower())
