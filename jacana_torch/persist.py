@@ -97,13 +97,20 @@ def write_json(path: Path, value: Mapping[str, Any]) -> None:
 
 def _write_state(path: Path, state: Mapping[str, np.ndarray | list[str]]) -> None:
     """Arrays as tensors; lists of names as metadata, which safetensors keeps as strings."""
-    from safetensors.numpy import save_file
+    from safetensors.numpy import save
 
     arrays = {key: np.ascontiguousarray(value) for key, value in state.items() if isinstance(value, np.ndarray)}
     names = {key: json.dumps(value, ensure_ascii=False) for key, value in state.items() if isinstance(value, list)}
-    save_file(
-        arrays, path, metadata={_WRITER: json.dumps(__version__), **names}
-    )  # without either it cannot be read
+    # The version also makes the header of a model that has learnt nothing one that can be read.
+    path.write_bytes(_in_order(save(arrays, {_WRITER: json.dumps(__version__), **names})))
+
+
+def _in_order(content: bytes) -> bytes:
+    """The same file with its header sorted: safetensors shuffles it, and equal models should be equal files."""
+    end = 8 + int.from_bytes(content[:8], "little")
+    header = json.dumps(json.loads(content[8:end]), sort_keys=True, ensure_ascii=False).encode()
+    header += b" " * (-len(header) % 8)
+    return len(header).to_bytes(8, "little") + header + content[end:]
 
 
 def _read_state(path: Path) -> dict[str, np.ndarray | list[str]]:

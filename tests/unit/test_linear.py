@@ -81,7 +81,7 @@ def test_compacting_changes_no_value(late):
         [numbers.integers(0, 2, n), numbers.integers(0, 3, n) / 2, numbers.normal(size=n), np.zeros(n)]
     ).astype(np.float64)
     if late:
-        table[n - 2, 0], table[1, 1] = 0.25, 7.0
+        table[n - 1, 0], table[1, 1] = 0.25, 7.0
     columns = np.array([4, 1, 7, 2])
     parts = compacted((columns, table, None))
     assert len(parts) == 2 and len(parts[0][1]) < 50 and sorted(parts[0][0]) == [1, 2, 4]
