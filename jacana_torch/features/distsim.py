@@ -41,7 +41,9 @@ class DistSim:
             raise ConfigError(
                 f"smoothing={self.smoothing}: it must be more than 0, as unseen contexts are compared"
             )
-        object.__setattr__(self, "vectors", (self.vectors,) if isinstance(self.vectors, str) else tuple(self.vectors))
+        object.__setattr__(
+            self, "vectors", (self.vectors,) if isinstance(self.vectors, str) else tuple(self.vectors)
+        )
         if not self.own and self.counts is None and not self.vectors:
             raise ConfigError("distsim has nothing to compare: own=False, no counts file and no vectors")
 

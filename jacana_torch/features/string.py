@@ -90,7 +90,7 @@ def _hyphen_match(left: str, right: str) -> bool:
     """Algorithm 1's special cases: a part of a hyphenated word against a word, or part by part."""
     a, b = left.split("-"), right.split("-")
     if len(a) > 1 and len(b) > 1:
-        return all(stem(x) == stem(y) for x, y in zip(a, b, strict=False))
+        return all(x and y and stem(x) == stem(y) for x, y in zip(a, b, strict=False))
     parts, other = (a, right) if len(a) > 1 else (b, left)
     return any(p and stem(p) == stem(other) for p in parts)
 

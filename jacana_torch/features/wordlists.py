@@ -63,6 +63,8 @@ _VARIANTS = {
 
 def variant(lower: str) -> str:
     """One spelling for all: `U.S.` and `us`, `%` and `percent`, `n't` and `not`."""
+    if any(c.isdigit() for c in lower):
+        return lower  # the dot of 1.5 is no abbreviation's
     plain = lower.replace(".", "") or lower
     return _VARIANTS.get(plain, plain)
 

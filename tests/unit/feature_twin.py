@@ -137,7 +137,7 @@ def same_word(a: str, b: str) -> bool:
     a_parts, b_parts = a.split("-"), b.split("-")
     if "-" in a[1:-1] or "-" in b[1:-1]:
         if len(a_parts) > 1 and len(b_parts) > 1:
-            return all(stem(p) == stem(q) for p, q in zip(a_parts, b_parts, strict=False))
+            return all(p and q and stem(p) == stem(q) for p, q in zip(a_parts, b_parts, strict=False))
         if len(a_parts) > 1:
             return y in [stem(p) for p in a_parts if p]
         return x in [stem(p) for p in b_parts if p]
@@ -145,6 +145,8 @@ def same_word(a: str, b: str) -> bool:
 
 
 def variant(word: str) -> str:
+    if any(c.isdigit() for c in word):
+        return word
     dotless = word.replace(".", "") or word
     return _VARIANTS.get(dotless, dotless)
 

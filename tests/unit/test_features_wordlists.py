@@ -61,6 +61,7 @@ def test_classes_by_hand(word, kind):
         (".", "."),
         ("sept.", "september"),
         ("ox", "ox"),
+        ("1.5", "1.5"),
     ],
 )
 def test_variants(word, plain):
