@@ -52,12 +52,16 @@ examples:
   jacana-torch train experiment=msr features.distsim.counts=$PWD/counts.npz""",
     "train": """
 Everything after `train` is handed to Hydra: overrides such as features.pos=null, --multirun, --cfg job,
---hydra-help, ...
+--hydra-help, ... The last line of stdout is the model's directory. Ctrl-C keeps the best weights so far, says how
+to go on from them, and exits with 130.
 
 examples:
-  jacana-torch train data.root=~/corpora
-  jacana-torch train data.train=my.jsonl data.dev=my-dev.jsonl
-  jacana-torch train --cfg job                       show the whole configuration and stop""",
+  jacana-torch train data.train=my.jsonl data.dev=my-dev.jsonl output=my-model
+  jacana-torch train experiment=msr data.root=~/corpora cv=5          cross-validate
+  jacana-torch train -m experiment=msr cv=5 +sweep=l2                 one run for each value; see conf/sweep
+  jacana-torch train experiment=msr features=[string,pos] drop=[pos]  choose feature families
+  jacana-torch train experiment=msr resume=runs/msr/...               go on where a run was left
+  jacana-torch train --cfg job                                        show the whole configuration and stop""",
     "models": """
 examples:
   jacana-torch models""",
