@@ -135,7 +135,9 @@ def _command_line(arguments: Sequence[str]) -> Iterator[None]:
     argv, full = sys.argv, os.environ.get("HYDRA_FULL_ERROR")
     # Its parser takes no more overrides after an option among them, so the one that sweeps need goes first.
     first = sorted(arguments, key=lambda argument: argument not in ("-m", "--multirun"))
-    sys.argv, os.environ["HYDRA_FULL_ERROR"] = ["jacana-torch train", *first], "1"
+    # A shell expands ~ at the beginning of a word alone, and Hydra's grammar has no place for it in a value.
+    expanded = [argument.replace("=~/", f"={Path.home()}/", 1) for argument in first]
+    sys.argv, os.environ["HYDRA_FULL_ERROR"] = ["jacana-torch train", *expanded], "1"
     try:
         yield
     finally:

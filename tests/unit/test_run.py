@@ -115,6 +115,11 @@ def test_the_description_and_the_settings_are_kept_with_the_model(train):
     assert "trainer.l2=7.5" in read(directory, "signature.json")["overrides"]
 
 
+def test_the_home_directory_may_be_written_as_a_tilde(train, files, monkeypatch):
+    monkeypatch.setenv("HOME", str(files.parent))
+    trained(train(f"data.root=~/{files.name}"))
+
+
 def test_dev_pairs_are_what_is_scored(train):
     directory = trained(train("data.dev=[dev.jsonl]"))
     assert read(directory, "signature.json")["measured_on"] == ["dev.jsonl"]
