@@ -93,9 +93,27 @@ class Grid:
 
     def shift(self, dm: int, dn: int) -> np.ndarray:
         """[C] the cell dm rows and dn columns away, -1 where that is outside the pair."""
-        m, n = self.m + dm, self.n + dn
-        inside = (m >= 0) & (m < self.n_source[self.pair]) & (n >= 0) & (n < self.n_target[self.pair])
-        return np.where(inside, self.cell_start[self.pair] + m * self.n_target[self.pair] + n, -1)
+        return self.memo(("shift", dm, dn), lambda: self._shift(dm, dn))
+
+    def _shift(self, dm: int, dn: int) -> np.ndarray:
+        room = self._room
+        inside = (self.m >= -dm) & (self.n >= -dn) & (room[0] > dm) & (room[1] > dn)
+        step = dm * self._width + dn
+        return np.where(inside, self._number + step, -1)
+
+    @cached_property
+    def _width(self) -> np.ndarray:
+        """[C] target tokens of each cell's pair: the step from a row to the next."""
+        return self.n_target[self.pair]
+
+    @cached_property
+    def _room(self) -> tuple[np.ndarray, np.ndarray]:
+        """[C] rows from each cell to the end of its pair, and columns."""
+        return self.n_source[self.pair] - self.m, self._width - self.n
+
+    @cached_property
+    def _number(self) -> np.ndarray:
+        return np.arange(self.n_cells)
 
     def cell_at(self, pair: np.ndarray, m: np.ndarray, n: np.ndarray) -> np.ndarray:
         """The flat cell of (pair, m, n); -1 where m or n is negative (no such token, e.g. a root's head)."""

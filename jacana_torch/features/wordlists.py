@@ -61,6 +61,7 @@ _VARIANTS = {
 }  # fmt: skip
 
 
+@lru_cache(maxsize=1 << 17)
 def variant(lower: str) -> str:
     """One spelling for all: `U.S.` and `us`, `%` and `percent`, `n't` and `not`."""
     if any(c.isdigit() for c in lower):
@@ -96,6 +97,7 @@ def is_punctuation(word: str) -> bool:
     return not any(c.isalnum() for c in word)
 
 
+@lru_cache(maxsize=1 << 17)
 def word_class(word: str) -> str:
     """One of punct, number, function, name (capitalised), content: what decides how a word is usually aligned."""
     lower = word.lower()
