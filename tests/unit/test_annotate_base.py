@@ -143,7 +143,7 @@ def test_configs_name_annotators_with_arguments_that_they_take(file):
     from omegaconf import OmegaConf
 
     config = OmegaConf.load(file)
-    if OmegaConf.is_missing(config, "path"):
+    if file.stem == "given":  # the path is the data's to say
         config.path = "some.parse.jsonl"
     annotator = instantiate(config)
     assert isinstance(annotator, Annotator)
