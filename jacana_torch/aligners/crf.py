@@ -6,15 +6,14 @@ Examples in, weights by feature name out; pairs in, alignments with posteriors o
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import torch
 
-from ..crf.inference import log_partition, marginals, viterbi
 from ..crf.layout import Layout
-from ..crf.linear import RawBlock, add_scores, compacted
+from ..crf.linear import RawBlock, compacted
 from ..crf.objective import Lattices, Objective, lattices
 from ..crf.states import POLICIES, gold_states
 from ..errors import ConfigError, ModelError
@@ -24,10 +23,9 @@ from ..features.grid import Grid
 from ..train.minimise import minimise
 from ..types import Alignment, Example, SentencePair
 from .base import Step, TrainingReport, Watcher
+from .decoding import Scorer, decoded, grids, known_columns
 
 log = logging.getLogger(__name__)
-
-LARGEST_PAIR = 16_000_000  # cells of one pair; features of more would not fit in a laptop's memory
 
 
 @dataclass(frozen=True)
@@ -71,6 +69,7 @@ class Crf:
 
     def __post_init__(self) -> None:
         self.features = FeatureSet(self.families, self.drop)
+        self._scorer: Scorer | None = None
         priors = [self.l2, *self.priors.values()]
         if not all(0 < factor < np.inf for factor in priors):
             raise ConfigError(
@@ -139,7 +138,7 @@ class Crf:
         layout = Layout(batch.n_source, batch.n_target, self.batch_cells, self.device)
 
         def known(blocks: Sequence[Block]) -> list[RawBlock]:
-            raw = [_known(block, number) for block in blocks]
+            raw = [known_columns(block, number) for block in blocks]
             return [part for block in raw for part in compacted(block)] if compact else raw
 
         blocks: dict[str, Sequence[RawBlock]] = {"null": known(batch.null), "link": known(batch.link)}
@@ -174,66 +173,21 @@ class Crf:
 
     def align(self, pairs: Sequence[SentencePair]) -> list[Alignment]:
         """As decode(prepared(pairs)), without keeping features: each family is scored and forgotten."""
-        sizes = [(len(p.source), len(p.target)) for p in pairs]
-        full = [k for k, (m, n) in enumerate(sizes) if m and n]
-        if full and not self.names:
-            raise ModelError(f"the {self.part} direction has not been trained: fit it, or go on with resume=DIR")
-        out = [Alignment(m, n) for m, n in sizes]
-        number = {name: i for i, name in enumerate(self.names)}
-        tables: dict[int, dict[str, np.ndarray]] = {}
-        for chunk in self._chunks(full, sizes):
-            grid = Grid([pairs[k] for k in chunk])
-            layout = Layout(grid.n_source, grid.n_target, self.batch_cells, self.device)
-            for place, alignment in zip(
-                chunk, decoded(layout, self._flat(grid, layout, number, tables)), strict=True
-            ):
+        out = [Alignment(len(pair.source), len(pair.target)) for pair in pairs]
+        for places, grid in grids(pairs, self.batch_cells):
+            for place, alignment in zip(places, self.align_grid(grid), strict=True):
                 out[place] = alignment
         return out
 
-    def _chunks(self, full: Sequence[int], sizes: Sequence[tuple[int, int]]) -> Iterator[list[int]]:
-        """Pairs in order, as many as `batch_cells` allows; a pair beyond LARGEST_PAIR is an error, not an hour."""
-        chunk: list[int] = []
-        cells = 0
-        for k in full:
-            m, n = sizes[k]
-            if m * n > LARGEST_PAIR:
-                raise ConfigError(
-                    f"a pair of {m} x {n} tokens is more than this aligns ({LARGEST_PAIR:,} cells): "
-                    "split it into sentences"
-                )
-            if chunk and cells + m * n > self.batch_cells:
-                yield chunk
-                chunk, cells = [], 0
-            chunk.append(k)
-            cells += m * n
-        if chunk:
-            yield chunk
-
-    def _flat(
-        self, grid: Grid, layout: Layout, number: Mapping[str, int], tables: dict[int, dict[str, np.ndarray]]
-    ) -> tuple[torch.Tensor, ...]:
-        """The flat score vectors that a layout takes; `tables` keeps the edge scores of lengths seen before."""
-        nodes = np.zeros(layout.n_tokens + layout.n_cells + 1)
-        null, link = nodes[: layout.n_tokens], nodes[layout.n_tokens : -1]
-        for blocks in self.features.node_blocks(grid):
-            for block in blocks.null:
-                add_scores(null, _known(block, number), self.weights)
-            for block in blocks.link:
-                add_scores(link, _known(block, number), self.weights)
-        for n in layout.distinct.tolist():
-            if n not in tables:
-                tables[n] = self._edge_scores(n, number)
-        flat = [nodes]
-        for space in ("edge", "start", "end"):
-            flat.append(np.concatenate([*(tables[n][space] for n in layout.distinct.tolist()), np.zeros(1)]))
-        return tuple(torch.as_tensor(vector, device=self.device) for vector in flat)
-
-    def _edge_scores(self, n: int, number: Mapping[str, int]) -> dict[str, np.ndarray]:
-        scores = {"edge": np.zeros((n + 1) ** 2), "start": np.zeros(n + 1), "end": np.zeros(n + 1)}
-        for space, blocks in self.features.edge_blocks(n).items():
-            for block in blocks:
-                add_scores(scores[space], _known(block, number), self.weights)
-        return scores
+    def align_grid(self, grid: Grid) -> list[Alignment]:
+        """One alignment for each pair of the grid, all with words on both sides."""
+        if not self.names:
+            raise ModelError(f"the {self.part} direction has not been trained: fit it, or go on with resume=DIR")
+        if self._scorer is None or not self._scorer.has(self.names, self.weights):
+            self._scorer = Scorer(self.features, self.names, self.weights)
+        layout = Layout(grid.n_source, grid.n_target, self.batch_cells, self.device)
+        flat = (torch.as_tensor(vector, device=self.device) for vector in self._scorer.flat(grid, layout))
+        return decoded(layout, tuple(flat))
 
     # Persistence
 
@@ -249,22 +203,6 @@ class Crf:
         if not np.isfinite(weights).all():
             raise ConfigError(f"the weight of {names[int(np.argmin(np.isfinite(weights)))]!r} is not finite")
         self.names, self.weights = names, weights
-
-
-@torch.no_grad()
-def decoded(layout: Layout, flat: Sequence[torch.Tensor]) -> list[Alignment]:
-    """Viterbi links of every pair of the layout, with posteriors; the score is log p(states) per source token."""
-    out: list[Alignment] = [Alignment(0, 0)] * len(layout.n_source)
-    for bucket in layout.buckets:
-        potentials = bucket.potentials(*flat)
-        states, best = viterbi(potentials)
-        posterior = marginals(potentials).node.gather(2, states.clamp(min=0).unsqueeze(2)).squeeze(2)
-        score = (best - log_partition(potentials)) / bucket.lengths
-        rows = zip(bucket.pairs.tolist(), states.tolist(), posterior.tolist(), score.tolist(), strict=True)
-        for pair, path, chances, figure in rows:
-            m, n = int(layout.n_source[pair]), int(layout.n_target[pair])
-            out[pair] = _alignment(m, n, path, chances, figure)
-    return out
 
 
 def prior_factors(names: Sequence[str], priors: Mapping[str, float]) -> np.ndarray:
@@ -284,19 +222,6 @@ def usable_device(device: str) -> str:
     return device
 
 
-def _known(block: Block, number: Mapping[str, int]) -> RawBlock:
-    """Column names turned into weight numbers; columns that the model never met have no say."""
-    columns = np.array([number.get(name, -1) for name in block.names], dtype=np.int64)
-    keep = columns >= 0
-    if keep.all():
-        return columns, block.table, block.index
-    if block.table is not None:
-        return columns[keep], block.table[:, keep], block.index
-    renumber = np.where(keep, np.cumsum(keep) - 1, -1)  # one-hot: rows are columns, so they go together
-    index = np.arange(len(keep)) if block.index is None else block.index
-    return columns[keep], None, np.where(index < 0, -1, renumber[index])
-
-
 def _stacked(per_length: Sequence[Sequence[Block]]) -> list[Block]:
     """The blocks of each length one after the other, as one block a family."""
     out = []
@@ -308,8 +233,3 @@ def _stacked(per_length: Sequence[Sequence[Block]]) -> list[Block]:
             row += len(block.table)
         out.append(Block(blocks[0].names, np.vstack(tables), np.concatenate(indices)))
     return out
-
-
-def _alignment(n_source: int, n_target: int, states: list[int], posterior: list[float], score: float) -> Alignment:
-    confidence = {(m, s - 1): min(posterior[m], 1.0) for m, s in enumerate(states[:n_source]) if s > 0}
-    return Alignment(n_source, n_target, frozenset(confidence), confidence=confidence, score=score)

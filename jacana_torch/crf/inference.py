@@ -23,12 +23,13 @@ __all__ = [
 
 class Marginals(NamedTuple):
     """Posterior chances: `node` [B, M, S] of each state; `edge` [U, S, S], `start` and `end` [U, S] how often
-    each transition is expected in the whole batch, by table."""
+    each transition is expected in the whole batch, by table; `log_z` [B], as log_partition has it."""
 
     node: Tensor
     edge: Tensor
     start: Tensor
     end: Tensor
+    log_z: Tensor
 
 
 def log_partition(p: Potentials) -> Tensor:
@@ -41,7 +42,9 @@ def marginals(p: Potentials) -> Marginals:
     """Posterior marginals and expected counts, outside of any autograd graph."""
     x, f = _forward(p)
     counts = _backward(x, f, torch.ones_like(f.log_z))
-    return Marginals(*(c.to(p.node.dtype) for c in (counts.node, counts.edge, counts.start, counts.end)))
+    return Marginals(
+        *(c.to(p.node.dtype) for c in (counts.node, counts.edge, counts.start, counts.end, f.log_z))
+    )
 
 
 def _forward(p: Potentials, keep: bool = True) -> tuple[sweep.Lattice, sweep.Forward]:
