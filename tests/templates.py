@@ -9,7 +9,7 @@ from random import Random
 
 from jacana_torch.types import Alignment, Example, Sentence, SentencePair
 
-# A token is word/tag/head/relation/key; equal keys are linked. A word in capitals is filled, and the two sides of a
+# A token is word/tag/head/relation/key; equal keys are linked. A word in capitals is filled, the two sides of a
 # filled one differ where its list gives two words.
 TEMPLATES = (
     (

@@ -1,4 +1,4 @@
-"""From flat scores to padded potentials: which cell, token and transition each place of a batch takes its score from.
+"""From flat scores to padded potentials: where each place of a batch takes its score from.
 
 Only lengths go in. A layout is made once for a set of pairs and serves any number of evaluations.
 """
@@ -69,7 +69,8 @@ class Layout:
         which = np.searchsorted(self.distinct, lengths)
         a, b = np.arange(s_max)[None, :, None], np.arange(s_max)[None, None, :]
         width = lengths[:, None, None] + 1
-        edge = np.where((a < width) & (b < width), self.edge_start[which][:, None, None] + a * width + b, self.n_edges)
+        inside = (a < width) & (b < width)
+        edge = np.where(inside, self.edge_start[which][:, None, None] + a * width + b, self.n_edges)
         first = np.arange(s_max)[None, :]
         start = np.where(first < width[:, :, 0], self.first_start[which][:, None] + first, self.n_starts)
 

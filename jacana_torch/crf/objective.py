@@ -1,7 +1,7 @@
 """The training loss of a linear chain and its gradient, as one function of the weight vector.
 
-Feature blocks and gold states in; `objective(weights) -> (loss, gradient)` out. One evaluation is a product with the
-feature tables, one forward-backward a bucket, and the transposed product. Autograd spans the lattice alone.
+Feature blocks and gold states in; `objective(weights) -> (loss, gradient)` out. One evaluation is a product with
+the feature tables, one forward-backward a bucket, and the transposed product. Autograd spans the lattice alone.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .states import pad_states
 
 @dataclass(frozen=True)
 class Lattices:
-    """Everything about some pairs that scores depend on, on the device: where features are and where they go."""
+    """All that the scores of some pairs depend on, on the device: where features are and where they go."""
 
     layout: Layout
     link: LinearScores
@@ -38,7 +38,8 @@ class Lattices:
         """The flat score vectors (nodes, edges, starts, ends), each with a padding entry at its end."""
         null, link, edge, start, end = (space.scores(weights) for space in self.spaces)
         pad = weights.new_zeros(1)
-        return (torch.cat([null, link, pad]), torch.cat([edge, pad]), torch.cat([start, pad]), torch.cat([end, pad]))
+        nodes = torch.cat([null, link, pad])
+        return nodes, torch.cat([edge, pad]), torch.cat([start, pad]), torch.cat([end, pad])
 
     def transpose(self, nodes: Tensor, edges: Tensor, starts: Tensor, ends: Tensor) -> Tensor:
         """The gradient of the weights from those of the flat vectors."""

@@ -88,6 +88,7 @@ class CountedVectors:
                     data=self.counts.data, indices=self.counts.indices, indptr=self.counts.indptr,
                     word_total=self.word_total, context_total=self.context_total,
                 )  # fmt: skip
+            os.chmod(temporary, 0o644)  # mkstemp keeps it to its owner
             os.replace(temporary, path)
         except BaseException:
             Path(temporary).unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""The shipped models go on saying what they said: a change here is a change for every user, and belongs in CHANGELOG.
+"""The shipped models go on saying what they said: a change here is one for every user, and belongs in CHANGELOG.
 
 To accept one: jacana-torch align examples/pairs.txt --model NAME > tests/golden/pairs.NAME.txt
 """

@@ -1,4 +1,4 @@
-"""What people really feed a command: junk, nothing, very much, odd letters, broken models; as a process, core model."""
+"""What people really feed a command: junk, nothing, very much, odd letters, broken models; as a process."""
 
 from __future__ import annotations
 
