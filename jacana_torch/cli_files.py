@@ -1,4 +1,4 @@
-"""The commands that align nothing: evaluate, convert, count, models, resources. Paths in, text and a code out.
+"""The commands that align nothing: evaluate, convert, count, models, resources. Paths in, text and a code out."""
 
 from __future__ import annotations
 
