@@ -11,6 +11,8 @@ from ..errors import ConfigError
 from ..symmetrize import Symmetrizer, symmetrizer
 from ..types import Alignment, Example, SentencePair
 from .base import Trainable, TrainingReport, Watcher
+from .crf import Crf
+from .decoding import grids
 
 
 @dataclass
@@ -52,8 +54,11 @@ class Bidirectional:
 
     def directions(self, pairs: Sequence[SentencePair]) -> tuple[list[Alignment], list[Alignment]]:
         """Both directions' alignments, both as source to target."""
-        backward = self.backward.align([pair.flip() for pair in pairs])
-        return self.forward.align(pairs), [alignment.flip() for alignment in backward]
+        one, other = self.forward, self.backward
+        if isinstance(one, Crf) and isinstance(other, Crf) and type(one).align is type(other).align is Crf.align:
+            return _together(one, other, pairs)
+        backward = other.align([pair.flip() for pair in pairs])
+        return one.align(pairs), [alignment.flip() for alignment in backward]
 
     def align(self, pairs: Sequence[SentencePair], symmetrize: Symmetrizer | str | None = None) -> list[Alignment]:
         join = _function(symmetrize or self.symmetrize)
@@ -67,6 +72,17 @@ class Bidirectional:
         for part, aligner in (("forward", self.forward), ("backward", self.backward)):
             mine = {k.removeprefix(f"{part}."): v for k, v in state.items() if k.startswith(f"{part}.")}
             aligner.restore(mine)
+
+
+def _together(one: Crf, other: Crf, pairs: Sequence[SentencePair]) -> tuple[list[Alignment], list[Alignment]]:
+    """As each aligner for itself, but what is known of two words in one direction serves the other."""
+    forward = [Alignment(len(pair.source), len(pair.target)) for pair in pairs]
+    backward = list(forward)
+    for places, grid in grids(pairs, min(one.batch_cells, other.batch_cells)):
+        both = zip(places, one.align_grid(grid), other.align_grid(grid.flipped()), strict=True)
+        for place, there, back in both:
+            forward[place], backward[place] = there, back.flip()
+    return forward, backward
 
 
 def _function(symmetrize: Symmetrizer | str) -> Symmetrizer:

@@ -5,6 +5,7 @@ Function words have many possible partners that look the same; only their surrou
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -150,23 +151,28 @@ def run_length(grid: Grid, match: np.ndarray) -> np.ndarray:
     return total
 
 
-def best_other(grid_max: np.ndarray, group: np.ndarray, values: np.ndarray, size: int) -> np.ndarray:
-    """[C] the best value among the other cells of each cell's group; -1 where there is no other."""
-    top = values >= grid_max[group]
-    first_top = np.full(size, -1)
-    first_top[group[top][::-1]] = np.flatnonzero(top)[::-1]  # the earliest of equals wins
-    runner = np.full(size, -1.0)
-    rest = np.ones(len(values), dtype=bool)
-    rest[first_top[first_top >= 0]] = False
-    np.maximum.at(runner, group[rest], values[rest])
-    is_top = ~rest
-    return np.where(is_top, runner[group], grid_max[group])
+def best_other(values: np.ndarray, group: np.ndarray, maximum: Callable) -> np.ndarray:
+    """[C] the best value among the other cells of each cell's group; -1 where there is none better than that.
+
+    `maximum` gives that of each group: a grid's `row_max` or `column_max`.
+    """
+    best = maximum(values)
+    top = np.flatnonzero(values >= best[group])
+    first_top = np.full(len(best), -1)
+    first_top[group[top][::-1]] = top[::-1]  # the earliest of equals wins
+    first_top = first_top[first_top >= 0]
+    rest = values.copy()
+    rest[first_top] = -1.0
+    runner = np.maximum(maximum(rest), -1.0)
+    out = best[group]
+    out[first_top] = runner[group[first_top]]
+    return out
 
 
 def competition(grid: Grid, base: np.ndarray, company: np.ndarray) -> tuple[Block, Block]:
     """Whether another word of the row or the column would be the better partner, and by how much."""
-    row = best_other(grid.row_max(company), grid.source_token, company, len(grid.source_pair))
-    column = best_other(grid.column_max(company), grid.target_token, company, len(grid.target_pair))
+    row = best_other(company, grid.source_token, grid.row_max)
+    column = best_other(company, grid.target_token, grid.column_max)
     row_margin, column_margin = company - row, company - column
     alike = base > 0
     wins_row, wins_column = row_margin > 0, column_margin > 0

@@ -71,6 +71,8 @@ class Grid:
         self.source_token = self.source_start[self.pair] + self.m
         self.target_token = self.target_start[self.pair] + self.n
         self._memo: dict[object, object] = {}
+        self._shared: dict[object, object] = {}
+        self._mirror: Grid | None = None
 
     @property
     def n_cells(self) -> int:
@@ -119,6 +121,12 @@ class Grid:
         """The flat cell of (pair, m, n); -1 where m or n is negative (no such token, e.g. a root's head)."""
         return np.where((m >= 0) & (n >= 0), self.cell_start[pair] + m * self.n_target[pair] + n, -1)
 
+    def flipped(self) -> Grid:
+        """The grid of the pairs seen from the other side. What `shared` computes is computed once for the two."""
+        other = Grid([pair.flip() for pair in self.pairs])
+        other._mirror, other._shared = self, self._shared
+        return other
+
     def words(self, key: str | Callable[[str], object] = "token", *layers: str) -> Words:
         """Distinct words: by token, by `key(token)`, or by (token, layer values...)."""
         return self.memo(("words", key, layers), lambda: self._distinct(key, layers))
@@ -129,7 +137,16 @@ class Grid:
             self._memo[key] = compute()
         return self._memo[key]  # type: ignore[return-value]
 
+    def shared(self, key: object, compute: Callable[[], T]) -> T:
+        """As `memo`, for what is the same seen from either side: of words, or of pairs of words in any order."""
+        if key not in self._shared:
+            self._shared[key] = compute()
+        return self._shared[key]  # type: ignore[return-value]
+
     def _distinct(self, key: str | Callable[[str], object], layers: tuple[str, ...]) -> Words:
+        if self._mirror is not None:  # words and their pairs keep their numbers, so that `shared` fits both
+            w = self._mirror.words(key, *layers)
+            return Words(w.values, w.target, w.source, w.right, w.left, w.cell[self._mirror._by_column])
         source: list = self.source_tokens
         target: list = self.target_tokens
         if callable(key):
@@ -149,14 +166,32 @@ class Grid:
 
     def row_max(self, values: np.ndarray, empty: float = 0.0) -> np.ndarray:
         """[Ts, ...] the maximum over each source token's cells."""
-        return _group_max(values, self.source_token, len(self.source_pair), empty)
+        return _run_max(values, self._row_length, empty)
 
     def column_max(self, values: np.ndarray, empty: float = 0.0) -> np.ndarray:
         """[Tt, ...] the maximum over each target token's cells."""
-        return _group_max(values, self.target_token, len(self.target_pair), empty)
+        return _run_max(values[self._by_column], self._column_length, empty)
+
+    @cached_property
+    def _row_length(self) -> np.ndarray:
+        return self.n_target[self.source_pair]
+
+    @cached_property
+    def _column_length(self) -> np.ndarray:
+        return self.n_source[self.target_pair]
+
+    @cached_property
+    def _by_column(self) -> np.ndarray:
+        """[C] cells in the order of their target tokens: that of the flipped grid."""
+        within, height = self._number - self.cell_start[self.pair], self.n_source[self.pair]
+        return self.cell_start[self.pair] + within % height * self._width + within // height
 
 
-def _group_max(values: np.ndarray, group: np.ndarray, size: int, empty: float) -> np.ndarray:
-    out = np.full((size, *values.shape[1:]), -np.inf, dtype=np.float64)
-    np.maximum.at(out, group, values)
-    return np.where(np.isneginf(out), empty, out)
+def _run_max(values: np.ndarray, length: np.ndarray, empty: float) -> np.ndarray:
+    """The maximum of each of the runs of `length` that `values` is made of; `empty` where a run is."""
+    out = np.full((len(length), *values.shape[1:]), empty, dtype=np.float64)
+    some = length > 0
+    if some.any():  # empty runs take no room, so the others' beginnings are what reduceat wants
+        start = (np.cumsum(length) - length)[some]
+        out[some] = np.maximum.reduceat(np.asarray(values, dtype=np.float64), start, axis=0)
+    return out

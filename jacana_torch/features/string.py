@@ -10,6 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from ..annotate.normalise import matching_form
+from .acronyms import acronyms
 from .base import Block, NodeBlocks
 from .grid import Grid, Words
 from .wordlists import FUNCTION_WORDS, NEGATIONS, NICKNAMES, WORD_CLASSES, number_value, stem, variant, word_class
@@ -59,11 +60,15 @@ def _ngram_overlap(lower: Sequence[str], n: int, words: Words) -> tuple[np.ndarr
 
 
 def similarities(lower: Sequence[str], words: Words) -> np.ndarray:
-    """[U, 9] the MEASURES for each distinct pair, all between 0 and 1."""
+    """[U, 9] the MEASURES for each distinct pair, all between 0 and 1, and the same in either order.
+
+    Jaro too: the leftmost free match in a window of the longer word's length is the same one seen from both.
+    """
     from rapidfuzz.distance import Hamming, JaroWinkler, Levenshtein, Postfix, Prefix
     from rapidfuzz.process import cpdist
 
-    left, right = [lower[i] for i in words.left], [lower[i] for i in words.right]
+    strings = np.array(lower, dtype=object)
+    left, right = strings[words.left].tolist(), strings[words.right].tolist()
 
     def fuzz(scorer: Callable) -> np.ndarray:
         return cpdist(left, right, scorer=scorer, dtype=np.float32).astype(np.float64)
@@ -111,21 +116,38 @@ def same_word(lower: Sequence[str], words: Words) -> np.ndarray:
     return same
 
 
+def _lower(grid: Grid) -> list[str]:
+    return grid.shared("string.lower", lambda: [w.lower() for w in forms(grid).values])
+
+
+def _measures(grid: Grid) -> np.ndarray:
+    """[U, 9]"""
+    words, lower = forms(grid), _lower(grid)
+    return grid.shared("string.measures", lambda: similarities(lower, words))
+
+
+def _same(grid: Grid) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """[U] each: identical ignoring case, the same by Algorithm 1, variants in spelling."""
+    words, lower = forms(grid), _lower(grid)
+    return grid.shared(
+        "string.same",
+        lambda: (equal(lower, words), same_word(lower, words), equal([variant(w) for w in lower], words)),
+    )
+
+
 def base_similarity(grid: Grid) -> np.ndarray:
     """[U] one figure in 0..1 per distinct pair of forms: 1 the same word, 0.9 the same stem, else how alike
     they look where that is more than chance. Families that weigh neighbours or competitors use it."""
 
     def compute() -> np.ndarray:
-        words = forms(grid)
-        lower = [w.lower() for w in words.values]
-        measures = grid.memo("string.measures", lambda: similarities(lower, words))
-        alike = measures[:, 0]  # Jaro-Winkler
+        alike = _measures(grid)[:, 0]  # Jaro-Winkler
+        identical, same, variants = _same(grid)
         score = np.where(alike > 0.85, 0.7 * alike, 0.0)
-        score = np.where(same_word(lower, words), 0.9, score)
-        score = np.where(equal([variant(w) for w in lower], words), 0.95, score)
-        return np.where(equal(lower, words), 1.0, score)
+        score = np.where(same, 0.9, score)
+        score = np.where(variants, 0.95, score)
+        return np.where(identical, 1.0, score)
 
-    return grid.memo("string.base", compute)
+    return grid.shared("string.base", compute)
 
 
 @dataclass(frozen=True)
@@ -137,38 +159,41 @@ class String:
     requires: tuple[str, ...] = ()
 
     def __call__(self, grid: Grid) -> NodeBlocks:
-        words = forms(grid)
-        lower = [w.lower() for w in words.values]
-        columns = self._word_pairs(grid, words, lower)
-        table = np.column_stack(list(columns.values()))
-        identical = columns["identical_ci"] > 0
+        words, lower = forms(grid), _lower(grid)
+        identical, same, _ = _same(grid)
+        names, table = grid.shared(("string.pairs", self.threshold), lambda: self._word_pairs(grid))
         link = (
-            Block(tuple(columns), table, words.cell),
+            Block(names, table, words.cell),
+            _classes(words, identical, same),
             _identity_by_word(words, lower, identical),
             _function_pairs(words, lower, identical),
-            Block(("acronym",), _acronyms(grid)[:, None]),
+            Block(("acronym",), acronyms(grid)[:, None]),
         )
-        return NodeBlocks(link, _null(grid, words, lower, columns))
+        candidates = np.column_stack([identical, same, table[:, names.index("max")]])
+        return NodeBlocks(link, _null(grid, words, lower, candidates))
 
-    def _word_pairs(self, grid: Grid, words: Words, lower: list[str]) -> dict[str, np.ndarray]:
-        """Named columns [U] over distinct word pairs."""
-        measures = grid.memo("string.measures", lambda: similarities(lower, words))
-        identical_ci = equal(lower, words)
-        same = same_word(lower, words)
+    def _word_pairs(self, grid: Grid) -> tuple[tuple[str, ...], np.ndarray]:
+        """Names and a table [U, K] of what is the same for two words in either order."""
+        words, lower, measures = forms(grid), _lower(grid), _measures(grid)
+        identical, same, variants = _same(grid)
         best = np.where(same, 1.0, measures.max(axis=1))
         columns = {name: measures[:, i] for i, name in enumerate(MEASURES)}
-        columns |= {"identical": equal(words.values, words), "identical_ci": identical_ci, "same_word": same}
-        columns["same_word_only"] = same & ~identical_ci
+        columns |= {"identical": equal(words.values, words), "identical_ci": identical, "same_word": same}
+        columns["same_word_only"] = same & ~identical
         columns["max"] = best
         columns["max_match"] = np.where(~same & (best > self.threshold), best, 0.0)
         for bound in (0.6, 0.75, 0.85, 0.92):
             columns[f"jaro_winkler>{bound}"] = ~same & (measures[:, 0] > bound)
-        columns["variant"] = ~identical_ci & equal([variant(w) for w in lower], words)
+        columns["variant"] = ~identical & variants
         columns["phonetic"] = ~same & equal([_phonetic(w) for w in lower], words)
         columns |= _numbers(lower, words)
         columns["nickname"] = _nicknames(lower, words)
-        columns |= _classes(words, identical_ci, same)
-        return {name: np.asarray(values, dtype=np.float64) for name, values in columns.items()}
+        negative = np.array([w in NEGATIONS for w in lower], dtype=bool)
+        columns["negations"] = negative[words.left] & negative[words.right]
+        table = np.empty((len(words.left), len(columns)))
+        for k, values in enumerate(columns.values()):
+            table[:, k] = values
+        return tuple(columns), table
 
 
 def _numbered(keys: Sequence[str | None]) -> tuple[tuple[str, ...], np.ndarray]:
@@ -198,9 +223,11 @@ def _function_pairs(words: Words, lower: list[str], identical: np.ndarray) -> Bl
     return Block(names, None, per_pair[words.cell])
 
 
-def _null(grid: Grid, words: Words, lower: list[str], columns: dict[str, np.ndarray]) -> tuple[Block, ...]:
-    """What speaks for leaving a source token out: its kind, and how good its best partner would be."""
-    candidates = np.column_stack([columns[name] for name in ("identical_ci", "same_word", "max")])
+def _null(grid: Grid, words: Words, lower: list[str], candidates: np.ndarray) -> tuple[Block, ...]:
+    """What speaks for leaving a source token out: its kind, and how good its best partner would be.
+
+    `candidates` [U, 3]: whether two words are identical, whether they are the same word, how alike they look.
+    """
     best = grid.row_max(candidates[words.cell])
     base = base_similarity(grid)[words.cell]
     column_best = grid.column_max(base)[grid.target_token]
@@ -236,50 +263,23 @@ def _nicknames(lower: list[str], words: Words) -> np.ndarray:
     return found
 
 
-def _classes(words: Words, identical: np.ndarray, same: np.ndarray) -> dict[str, np.ndarray]:
+def _classes(words: Words, identical: np.ndarray, same: np.ndarray) -> Block:
     """Which kinds of words meet, and whether they are the same word."""
     kind = np.array([WORD_CLASSES.index(word_class(w)) for w in words.values], dtype=np.int64)
-    left, right = kind[words.left], kind[words.right]
+    names, table = _class_table()
+    row = ((kind[words.left] * len(WORD_CLASSES) + kind[words.right]) * 2 + identical) * 2 + same
+    return Block(names, table, row[words.cell])
+
+
+@lru_cache(maxsize=1)
+def _class_table() -> tuple[tuple[str, ...], np.ndarray]:
+    """All that can be: a row for each two kinds of words, identical or not, the same word or not."""
+    n = len(WORD_CLASSES)
+    left, right, identical, same = (x.ravel() for x in np.indices((n, n, 2, 2)))
     columns = {}
     for i, a in enumerate(WORD_CLASSES):
-        columns[f"identical:{a}"] = identical & (left == i)
-        columns[f"same:{a}"] = same & ~identical & (left == i)
+        columns[f"identical:{a}"] = (identical == 1) & (left == i)
+        columns[f"same:{a}"] = (same == 1) & (identical == 0) & (left == i)
         for j, b in enumerate(WORD_CLASSES):
-            columns[f"differ:{a}-{b}"] = ~same & (left == i) & (right == j)
-    negative = np.array([w.lower() in NEGATIONS for w in words.values], dtype=bool)
-    columns["negations"] = negative[words.left] & negative[words.right]
-    return columns
-
-
-def _acronyms(grid: Grid) -> np.ndarray:
-    """[C] whether one word is an acronym and the other one of the words whose initials it spells."""
-    found = np.zeros(grid.n_cells)
-    for p, pair in enumerate(grid.pairs):
-        for flipped, (one, other) in enumerate(((pair.source, pair.target), (pair.target, pair.source))):
-            for position, token in enumerate(one.tokens):
-                letters = token.replace(".", "")
-                if not (1 < len(letters) <= 6 and letters.isalpha() and letters.isupper()):
-                    continue
-                for run in _initial_runs(other.tokens, letters):
-                    for k in run:
-                        m, n = (k, position) if flipped else (position, k)
-                        found[grid.cell_start[p] + m * grid.n_target[p] + n] = 1.0
-    return found
-
-
-def _initial_runs(tokens: Sequence[str], letters: str) -> list[list[int]]:
-    """Runs of capitalised words whose initials spell `letters`; words like "of" between them may be left out."""
-    runs = []
-    for start, token in enumerate(tokens):
-        if token[:1] != letters[0] or len(token) < 2:
-            continue
-        run, k = [start], start + 1
-        while len(run) < len(letters) and k < len(tokens):
-            if tokens[k][:1] == letters[len(run)]:
-                run.append(k)
-            elif tokens[k].lower() not in FUNCTION_WORDS:
-                break
-            k += 1
-        if len(run) == len(letters):
-            runs.append(run)
-    return runs
+            columns[f"differ:{a}-{b}"] = (same == 0) & (left == i) & (right == j)
+    return tuple(columns), np.column_stack(list(columns.values())).astype(np.float64)

@@ -6,7 +6,8 @@ words, in steps for a linear model; where it stands in its row and column; and t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -86,6 +87,11 @@ class _Cosines:
     @staticmethod
     def of(grid: Grid, store: Store) -> _Cosines:
         words = grid.words(matching_form)
+        found = grid.shared(("vectors.cosines", store.path), lambda: _Cosines._found(words, store))
+        return replace(found, words=words)
+
+    @staticmethod
+    def _found(words: Words, store: Store) -> _Cosines:
         row = np.asarray(store.lookup(words.values), dtype=np.int64)
         known = row >= 0
         vectors = np.zeros((len(row), store.dim), dtype=np.float32)
@@ -125,13 +131,20 @@ def _pair_block(prefix: str, found: _Cosines, steps: tuple[float, ...]) -> Block
     return Block(tuple(f"{prefix}.{name}" for name in columns), table, words.cell)
 
 
-def _best_of_others(values: np.ndarray, group: np.ndarray, size: int) -> np.ndarray:
-    """[C] the best value of the other cells in each cell's group; 0 where there is no other."""
-    best, runner = np.full(size, -np.inf), np.full(size, -np.inf)
-    np.maximum.at(best, group, values)
+def _best_in_row(grid: Grid, values: np.ndarray) -> np.ndarray:
+    """[C] the best value of the other cells in each cell's row; 0 where there is no other."""
+    return _best_of_others(values, grid.source_token, grid.row_max)
+
+
+def _best_in_column(grid: Grid, values: np.ndarray) -> np.ndarray:
+    return _best_of_others(values, grid.target_token, grid.column_max)
+
+
+def _best_of_others(values: np.ndarray, group: np.ndarray, maximum: Callable) -> np.ndarray:
+    best = maximum(values)
     top = values == best[group]
-    np.maximum.at(runner, group[~top], values[~top])
-    alone = top & (np.bincount(group[top], minlength=size)[group] == 1)
+    runner = maximum(np.where(top, -np.inf, values))
+    alone = top & (np.bincount(group[top], minlength=len(best))[group] == 1)
     out = np.where(alone, runner[group], best[group])
     return np.where(np.isneginf(out), 0.0, out)
 
@@ -140,14 +153,14 @@ def _competition(grid: Grid, found: _Cosines) -> dict[str, np.ndarray]:
     """A cell against the rest of its row and column, and among the words that have no identical partner."""
     cosine, identical = found.cosine[found.words.cell], found.identical[found.words.cell]
     n_source, n_target = len(grid.source_pair), len(grid.target_pair)
-    row = cosine - _best_of_others(cosine, grid.source_token, n_source)
-    column = cosine - _best_of_others(cosine, grid.target_token, n_target)
+    row = cosine - _best_in_row(grid, cosine)
+    column = cosine - _best_in_column(grid, cosine)
     taken_source = np.bincount(grid.source_token[identical], minlength=n_source) > 0
     taken_target = np.bincount(grid.target_token[identical], minlength=n_target) > 0
     free = ~taken_source[grid.source_token] & ~taken_target[grid.target_token]
     value = np.where(free, np.maximum(cosine, 0.0), 0.0)
-    free_row = free & (value > _best_of_others(value, grid.source_token, n_source) + CLEARLY)
-    free_column = free & (value > _best_of_others(value, grid.target_token, n_target) + CLEARLY)
+    free_row = free & (value > _best_in_row(grid, value) + CLEARLY)
+    free_column = free & (value > _best_in_column(grid, value) + CLEARLY)
     columns = {
         "row.best": row > CLEARLY,
         "column.best": column > CLEARLY,

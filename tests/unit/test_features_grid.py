@@ -98,6 +98,33 @@ def test_row_and_column_maxima(pairs, seed, empty):
     assert grid.row_max(values[:, 0]).shape == (len(grid.source_pair),)
 
 
+@given(pairs_of, st.sampled_from(["token", str.lower, matching_form]))
+def test_a_flipped_grid_is_that_of_the_flipped_pairs(pairs, key):
+    grid = Grid(pairs)
+    flipped, own = grid.flipped(), Grid([x.flip() for x in pairs])
+    for name in ("pair", "m", "n", "source_token", "target_token", "cell_start", "source_tokens", "target_tokens"):
+        assert list(getattr(flipped, name)) == list(getattr(own, name))
+    words, expected, seen = flipped.words(key), own.words(key), grid.words(key)
+    for side in ("source", "target"):
+        assert [words.values[w] for w in getattr(words, side)] == [
+            expected.values[w] for w in getattr(expected, side)
+        ]
+    meets, expected_meets = (
+        [(w.values[w.left[u]], w.values[w.right[u]]) for u in w.cell] for w in (words, expected)
+    )
+    assert meets == expected_meets
+    # what is shared between the two is numbered alike in both
+    assert words.values == seen.values
+    assert (words.left.tolist(), words.right.tolist()) == (seen.right.tolist(), seen.left.tolist())
+
+
+def test_what_is_shared_is_computed_once_for_both_sides():
+    grid, calls = Grid([]), []
+    sides = [grid, grid.flipped(), grid.flipped()]
+    assert [side.shared("x", lambda: calls.append(1) or len(calls)) for side in sides] == [1, 1, 1]
+    assert [side.memo("x", lambda: calls.append(1) or len(calls)) for side in sides] == [2, 3, 4]
+
+
 def test_memo_computes_once():
     grid, calls = Grid([]), []
     assert [grid.memo("x", lambda: calls.append(1) or len(calls)) for _ in range(3)] == [1, 1, 1]

@@ -1,0 +1,140 @@
+"""Two directions at once are what each is alone: features on flipped grids, and alignments."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+from feature_twin import random_pairs, table
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jacana_torch import resources
+from jacana_torch.aligners.bidirectional import Bidirectional
+from jacana_torch.aligners.crf import Crf
+from jacana_torch.errors import MissingResource, ModelError
+from jacana_torch.features.context import Context
+from jacana_torch.features.distortion import Distortion
+from jacana_torch.features.featureset import FeatureSet
+from jacana_torch.features.grid import Grid
+from jacana_torch.features.position import Position
+from jacana_torch.features.string import String, same_word, similarities
+from jacana_torch.features.vectors import Vectors
+from jacana_torch.features.wordnet import WordNet
+from jacana_torch.types import Alignment, Example, Sentence, SentencePair
+
+
+def scrambled(seed: int, count: int = 30) -> list[SentencePair]:
+    """Words of few letters, which are alike in every degree."""
+    rng = random.Random(seed)
+
+    def sentence() -> Sentence:
+        words = ("".join(rng.choices("aabbcd", k=rng.randint(4, 11))) for _ in range(rng.randint(1, 7)))
+        return Sentence(tuple(w.capitalize() if rng.random() < 0.2 else w for w in words))
+
+    return [SentencePair(sentence(), sentence()) for _ in range(count)]
+
+
+def assert_flipped_features(family, pairs: list[SentencePair]) -> None:
+    """The features on a flipped grid, after those on the grid itself, are those of the flipped pairs."""
+    features, grid = FeatureSet({family.name: family}), Grid(pairs)
+    list(features.node_blocks(grid))
+    other = grid.flipped()
+    got, expected = (list(features.node_blocks(g))[0] for g in (other, Grid([x.flip() for x in pairs])))
+    for where, rows in (("link", other.n_cells), ("null", len(other.source_pair))):
+        both = [table(getattr(blocks, where), rows) for blocks in (got, expected)]
+        columns = [dict(zip(names, values.T, strict=True)) for names, values in both]
+        assert columns[0].keys() == columns[1].keys()
+        for name, values in columns[0].items():
+            assert np.array_equal(values, columns[1][name]), name
+
+
+@pytest.mark.parametrize("family", [String(), Context(), Position()], ids=lambda f: f.name)
+@pytest.mark.parametrize("pairs", [random_pairs(3, 25), scrambled(4)], ids=["words", "scrambled"])
+def test_flipped_features(family, pairs):
+    assert_flipped_features(family, pairs)
+
+
+words = st.text("abc-'é", min_size=1, max_size=14)
+
+
+@given(words, words)
+def test_measures_do_not_depend_on_the_order_of_two_words(a, b):
+    """To the last bit: one direction's figures are used for the other."""
+    there, back = (Grid([SentencePair(Sentence((x,)), Sentence((y,)))]).words() for x, y in ((a, b), (b, a)))
+    assert similarities(there.values, there).tolist() == similarities(back.values, back).tolist()
+    assert same_word(there.values, there).tolist() == same_word(back.values, back).tolist()
+
+
+def test_flipped_wordnet():
+    try:
+        resources.path("wordnet")
+    except MissingResource as missing:
+        pytest.skip(str(missing))
+    assert_flipped_features(WordNet(), random_pairs(5, 25))
+
+
+def test_flipped_vectors(tmp_path, monkeypatch):
+    monkeypatch.setenv("JACANA_HOME", str(tmp_path / "home"))
+    pairs = random_pairs(6, 25)
+    known = sorted({t for x in pairs for t in (*x.source.tokens, *x.target.tokens)})[::2]
+    rng, files = np.random.default_rng(0), []
+    for name in ("one", "two"):  # two sets, so that neither is taken for the other
+        path = tmp_path / f"{name}.txt"
+        path.write_text("".join(f"{w} {' '.join(map(str, rng.normal(size=5).round(3)))}\n" for w in known))
+        files.append(str(path))
+    assert_flipped_features(Vectors(tuple(files)), pairs)
+
+
+def trained() -> Bidirectional:
+    families = {"string": String(), "context": Context(), "distortion": Distortion()}
+    both = Bidirectional(*(Crf(families, max_iterations=15, batch_cells=60) for _ in range(2)))
+    examples = []
+    for x in random_pairs(7, 30):
+        m, n = len(x.source), len(x.target)
+        links = frozenset((k, k) for k in range(min(m, n)) if k % 3)
+        examples.append(Example(x, Alignment(m, n, links)))
+    both.fit(examples)
+    return both
+
+
+def test_directions_together_are_the_directions_alone():
+    both = trained()
+    empty, some = Sentence(()), Sentence(("a", "barn"))
+    pairs = [SentencePair(empty, some), *random_pairs(8, 30), SentencePair(some, empty), *scrambled(9)]
+    forward, backward = both.directions(pairs)
+    alone = both.forward.align(pairs), [a.flip() for a in both.backward.align([x.flip() for x in pairs])]
+    for got, expected in zip((forward, backward), alone, strict=True):
+        assert got == expected and any(a.sure for a in got)
+        for a, b in zip(got, expected, strict=True):
+            assert a.confidence == pytest.approx(b.confidence, abs=1e-9)
+            assert a.score is b.score is None or a.score == pytest.approx(b.score, abs=1e-9)
+
+
+def test_new_weights_count_at_once():
+    """Also where they are changed in place, with scores of the old ones still at hand."""
+    both, pairs = trained(), random_pairs(8, 10)
+    before = both.forward.align(pairs)
+    assert both.forward.align(pairs) == before
+    both.forward.weights[:] = 0.0
+    flat = both.forward.align(pairs)
+    assert [a.score for a in flat] != [a.score for a in before]
+    assert flat[0].score == pytest.approx(-np.log(len(pairs[0].target) + 1))
+
+
+def test_an_own_way_of_aligning_is_kept():
+    class Nothing(Crf):
+        def align(self, pairs):
+            return [Alignment(len(x.source), len(x.target)) for x in pairs]
+
+    both = trained()
+    own = Nothing(both.backward.families)
+    assert not any(a.sure for a in Bidirectional(both.forward, own).directions(random_pairs(8, 5))[1])
+
+
+def test_untrained_directions_say_which():
+    both = trained()
+    both.backward = Crf(both.forward.families, part="backward")
+    with pytest.raises(ModelError, match="backward direction has not been trained"):
+        both.align(random_pairs(8, 2))
