@@ -2,6 +2,7 @@
 
     python scripts/bench.py engine  [--threads 1] [--json FILE]   # vs pytorch-crf and torch-struct
     python scripts/bench.py scaling [--threads 1] [--json FILE]   # time over batch, source and target length
+    python scripts/bench.py align   [--models M ...] [--json FILE]   # pairs a second of `jacana-torch align`
 
 Every figure is a median of repeated runs in this process, systems taking turns, with the quartiles as its spread;
 ratios are between medians of the same run. Needs `pip install jacana-torch[bench]` for the comparison.
@@ -274,20 +275,32 @@ def scaling(arguments: argparse.Namespace) -> dict:
     return report
 
 
+def align(arguments: argparse.Namespace) -> dict:
+    import bench_align
+
+    return {
+        "machine": machine(),
+        "align": bench_align.align(arguments.models, arguments.pairs, max(arguments.runs, 3)),
+    }
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("part", choices=["engine", "scaling"])
+    parser.add_argument("part", choices=["engine", "scaling", "align"])
     parser.add_argument(
         "--threads", type=int, default=1, help="torch threads; 0 leaves torch's default (default: 1)"
     )
     parser.add_argument("--seconds", type=float, default=1.0, help="time to spend on each figure")
     parser.add_argument("--ragged", action="store_true", help="lengths between M/2 and M instead of all M")
     parser.add_argument("--no-memory", action="store_true", help="skip measuring peak memory in child processes")
+    parser.add_argument("--models", nargs="+", default=["core", "standard"], help="align: which models")
+    parser.add_argument("--pairs", type=int, default=1000, help="align: pairs of a run")
+    parser.add_argument("--runs", type=int, default=5, help="align: how many runs (at least 3)")
     parser.add_argument("--json", type=Path, help="write the report here")
     arguments = parser.parse_args()
     if arguments.threads:
         torch.set_num_threads(arguments.threads)
-    report = {"engine": engine, "scaling": scaling}[arguments.part](arguments)
+    report = {"engine": engine, "scaling": scaling, "align": align}[arguments.part](arguments)
     if arguments.json:
         partial = arguments.json.with_suffix(".partial")
         partial.write_text(json.dumps(report, indent=1) + "\n")
