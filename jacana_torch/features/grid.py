@@ -127,6 +127,10 @@ class Grid:
         other._mirror, other._shared = self, self._shared
         return other
 
+    @property
+    def is_flipped(self) -> bool:
+        return self._mirror is not None
+
     def words(self, key: str | Callable[[str], object] = "token", *layers: str) -> Words:
         """Distinct words: by token, by `key(token)`, or by (token, layer values...)."""
         return self.memo(("words", key, layers), lambda: self._distinct(key, layers))

@@ -37,7 +37,7 @@ class WordNet:
 
     def __call__(self, grid: Grid) -> NodeBlocks:
         words = self._words(grid)
-        columns = self._relations(words)
+        columns = self._relations(grid, words)
         names = tuple(columns)
         table = np.column_stack(list(columns.values())).astype(np.float64)
         base = base_similarity(grid)[forms(grid).cell]
@@ -69,7 +69,7 @@ class WordNet:
             return grid.words(matching_form, "lemma", "pos")
         return grid.words(matching_form)
 
-    def _relations(self, words: Words) -> dict[str, np.ndarray]:
+    def _relations(self, grid: Grid, words: Words) -> dict[str, np.ndarray]:
         """Named columns [U] over the distinct word pairs."""
         from ..resources import wordnet
 
@@ -81,9 +81,16 @@ class WordNet:
             keys = [(w.lower(), None) for w in words.values]
             known = np.array([w[:1].isalpha() for w, _ in keys], dtype=bool)
         ask = np.flatnonzero(known[words.left] & known[words.right])
-        left, right = [keys[i] for i in words.left[ask]], [keys[i] for i in words.right[ask]]
+        number: dict[tuple[str, str | None], int] = {}
+        query = np.array([number.setdefault(key, len(number)) for key in keys], dtype=np.int64)
+
+        def both_ways() -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+            left, right = (words.right, words.left) if grid.is_flipped else (words.left, words.right)
+            return net.related_both_ways(list(number), query[left[ask]], query[right[ask]], self.depth)
+
+        found = grid.shared(("wordnet.related", self.tags, self.depth), both_ways)[int(grid.is_flipped)]
         columns: dict[str, np.ndarray] = {}
-        for name, values in net.related(left, right, depth=self.depth).items():
+        for name, values in found.items():
             columns[name] = np.zeros(len(words.left), dtype=bool)
             columns[name][ask] = values
         related = np.logical_or.reduce([v for k, v in columns.items() if k not in ("antonym", "sister")])

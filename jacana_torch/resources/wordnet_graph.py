@@ -46,6 +46,16 @@ _SENSE_RELATIONS = {
     "pertainym": ("pertainym", False),
 }
 RELATIONS = ("synonym", *_SYNSET_RELATIONS, *_SENSE_RELATIONS, "hypernym_deep", "hyponym_deep", "sister")
+_ONE_WAY = {**_SYNSET_RELATIONS, **_SENSE_RELATIONS}
+# What a relation is called seen from the other word; those that are not here have no name for that.
+_INVERSE = {"synonym": "synonym", "sister": "sister"}
+_INVERSE |= {"hypernym_deep": "hyponym_deep", "hyponym_deep": "hypernym_deep"}
+_INVERSE |= {
+    name: other
+    for name, (stored, inverse) in _ONE_WAY.items()
+    for other, found in _ONE_WAY.items()
+    if found == (stored, not inverse)
+}
 _PAIRS_AT_ONCE = 1 << 17
 
 
@@ -147,12 +157,32 @@ class WordNet:
             raise ValueError(f"{len(left)} left words do not pair with {len(right)} right words")
         if depth < 1:
             raise ValueError(f"depth is {depth}; a hypernym is at least one step away")
-        pairs = _Pairs(self, left, right)
+        number: dict[Query, int] = {}
+        rows = [np.array([number.setdefault(q, len(number)) for q in side], np.int64) for side in (left, right)]
+        return self._related(_Pairs(self, list(number), rows[0], rows[1]), depth)
+
+    def related_both_ways(
+        self, queries: Sequence[Query], left: np.ndarray, right: np.ndarray, depth: int = 3
+    ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+        """As `related`, for the queries numbered left[k] and right[k], and for right[k] and left[k]."""
+        if depth < 1:
+            raise ValueError(f"depth is {depth}; a hypernym is at least one step away")
+        pairs = _Pairs(self, queries, left, right)
+        there = self._related(pairs, depth)
+        back = {name: there[other] for name, other in _INVERSE.items()}
+        for name in set(RELATIONS) - set(back):
+            back[name] = self._linked(pairs, name, swapped=True)
+        return there, {name: back[name] for name in RELATIONS}
+
+    def _linked(self, pairs: _Pairs, name: str, swapped: bool = False) -> np.ndarray:
+        stored, inverse = _ONE_WAY[name]
+        senses = name in _SENSE_RELATIONS
+        left, right = (pairs.left_senses, pairs.right_senses) if senses else (pairs.left, pairs.right)
+        return pairs.linked(left, right, self._matrix(stored), inverse != swapped)
+
+    def _related(self, pairs: _Pairs, depth: int) -> dict[str, np.ndarray]:
         found = {"synonym": pairs.meet(pairs.left, pairs.right)}
-        for name, (stored, inverse) in _SYNSET_RELATIONS.items():
-            found[name] = pairs.linked(pairs.left, pairs.right, self._matrix(stored), inverse)
-        for name, (stored, inverse) in _SENSE_RELATIONS.items():
-            found[name] = pairs.linked(pairs.left_senses, pairs.right_senses, self._matrix(stored), inverse)
+        found |= {name: self._linked(pairs, name) for name in _ONE_WAY}
         up = self._matrix("hypernym")
         found["hypernym_deep"] = pairs.meet(_reach(pairs.left, up, depth), pairs.right)
         found["hyponym_deep"] = pairs.meet(pairs.left, _reach(pairs.right, up, depth))
@@ -182,14 +212,13 @@ class WordNet:
 class _Pairs:
     """Word pairs as rows of incidence matrices over the distinct words of either side."""
 
-    def __init__(self, net: WordNet, left: Sequence[Query], right: Sequence[Query]) -> None:
-        rows: list[np.ndarray] = []
+    def __init__(self, net: WordNet, queries: Sequence[Query], left: np.ndarray, right: np.ndarray) -> None:
+        self.rows: list[np.ndarray] = []
         sides = []
-        for queries in (left, right):
-            distinct: dict[Query, int] = {}
-            rows.append(np.array([distinct.setdefault(q, len(distinct)) for q in queries], dtype=np.int64))
-            sides.append(net.incidence(list(distinct)))
-        self.rows = rows
+        for numbers in (left, right):
+            distinct, rows = np.unique(numbers, return_inverse=True)
+            self.rows.append(rows)
+            sides.append(net.incidence([queries[k] for k in distinct.tolist()]))
         (self.left, self.left_senses), (self.right, self.right_senses) = sides
 
     def meet(self, left: sparse.csr_matrix, right: sparse.csr_matrix) -> np.ndarray:

@@ -175,6 +175,12 @@ def check_relations(net, reader, left, right, depth: int) -> dict[str, int]:
         assert values.dtype == bool and values.shape == (len(left),)
         for k, (a, b) in enumerate(zip(left, right, strict=True)):
             assert values[k] == slow.holds(name, a, b), (name, a, b)
+    queries = [*left, *right]  # some stand there twice
+    there = np.arange(len(left))
+    both = net.related_both_ways(queries, there, there + len(left), depth)
+    for got, expected in zip(both, (found, net.related(right, left, depth=depth)), strict=True):
+        assert tuple(got) == RELATIONS
+        assert all(np.array_equal(got[name], expected[name]) for name in RELATIONS)
     return {name: int(values.sum()) for name, values in found.items()}
 
 
