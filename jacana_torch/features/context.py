@@ -209,4 +209,7 @@ def competition(grid: Grid, base: np.ndarray, company: np.ndarray) -> tuple[Bloc
 
 def _block(columns: dict[str, np.ndarray]) -> Block:
     # shares, margins and yes or no: half the memory, for the largest tables there are
-    return Block(tuple(columns), np.column_stack([np.asarray(v, dtype=np.float32) for v in columns.values()]))
+    table = np.empty((len(columns), len(next(iter(columns.values())))), dtype=np.float32)
+    for row, values in zip(table, columns.values(), strict=True):
+        row[:] = values  # one column after the other in memory, for that is how they come
+    return Block(tuple(columns), table.T)

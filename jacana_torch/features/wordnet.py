@@ -41,8 +41,8 @@ class WordNet:
         names = tuple(columns)
         table = np.column_stack(list(columns.values())).astype(np.float64)
         base = base_similarity(grid)[forms(grid).cell]
-        table_cells = table[words.cell] * (base < 0.9)[:, None]
-        any_relation = table_cells[:, names.index("any")]
+        new = base < 0.9  # what spelling does not tell already
+        any_relation = table[:, names.index("any")][words.cell] * new
         padded = np.append(any_relation, 0.0)
         best_row = grid.row_max(any_relation)
         near = np.column_stack(
@@ -57,7 +57,7 @@ class WordNet:
         similar = np.maximum(base, np.maximum(0.9 * same_lemma, 0.8 * any_relation))
         company, rivals, null = company_of(grid, similar)
         link = (
-            Block(names, table_cells),
+            Block(names, table, np.where(new, words.cell, -1)),
             company,
             rivals,
             Block(("left_related", "right_related", "row_related", "column_related"), near),
