@@ -73,6 +73,8 @@ def test_flipped_wordnet():
     except MissingResource as missing:
         pytest.skip(str(missing))
     assert_flipped_features(WordNet(), random_pairs(5, 25))
+    kinds = SentencePair(Sentence(("dog", "wheel", "hot", "snore")), Sentence(("animal", "car", "cold", "sleep")))
+    assert_flipped_features(WordNet(tags=False), [kinds])
 
 
 def test_flipped_vectors(tmp_path, monkeypatch):
