@@ -90,26 +90,18 @@ def _split(pair: SentencePair) -> SentencePair:
 
 
 def _load(model: str | None, device: str) -> Any:
+    import torch
+
     import jacana_torch
 
     from . import persist
 
+    torch.set_num_threads(1)  # lattices are small: a second thread waits more than it works
+
     if model is None:
         model = persist.best_available()
         sys.stderr.write(f"jacana-torch: using the model {model} (--model chooses another)\n")
-    return jacana_torch.load(model, device=_usable(device))
-
-
-def _usable(device: str) -> str:
-    import torch
-
-    torch.set_num_threads(1)  # lattices are small: a second thread waits more than it works
-    try:
-        torch.zeros(1, device=device)
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
-        reason = (str(error).splitlines() or ["unknown"])[0]
-        raise ConfigError(f"the device {device!r} cannot be used here ({reason}): try --device cpu") from None
-    return device
+    return jacana_torch.load(model, device=device)
 
 
 def _aligned(

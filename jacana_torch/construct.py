@@ -24,16 +24,23 @@ def trusted(target: str) -> bool:
     return any(target.startswith(f"{package}.") for package in ["jacana_torch", *extra])
 
 
-def build(config: Any) -> Any:
-    """Instantiate a plain config: every mapping with a `_target_` becomes that object, from the inside out."""
+def build(config: Any, **given: Any) -> Any:
+    """Instantiate a plain config: every mapping with a `_target_` becomes that object, from the inside out.
+
+    `given` are arguments that every class which takes them gets, whatever the config says (`device="cuda"`).
+    """
     if isinstance(config, Mapping):
-        arguments = {key: build(value) for key, value in config.items() if key not in ("_target_", "_partial_")}
+        special = ("_target_", "_partial_")
+        arguments = {key: build(value, **given) for key, value in config.items() if key not in special}
         if "_target_" not in config:
             return arguments
         made = _find(config["_target_"], types.FunctionType if config.get("_partial_") else type)
-        return functools.partial(made, **arguments) if config.get("_partial_") else _call(made, arguments)
+        if config.get("_partial_"):
+            return functools.partial(made, **arguments)
+        taken = inspect.signature(made).parameters
+        return _call(made, arguments | {name: value for name, value in given.items() if name in taken})
     if isinstance(config, (list, tuple)):
-        return [build(value) for value in config]
+        return [build(value, **given) for value in config]
     return config
 
 

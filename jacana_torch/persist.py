@@ -158,7 +158,7 @@ def load(name_or_directory: str | Path, device: str = "cpu") -> Model:
     config = read_config(directory)
     state = _read_state(directory / WEIGHTS)
     try:
-        model = build(_with_device(config["model"], device))
+        model = build(config["model"], device=device)  # where it was trained says nothing about where it will run
         if not isinstance(model, Model):
             raise ConfigError(f"the config builds a {type(model).__name__}, which is no model")
         model.restore(state)
@@ -177,13 +177,6 @@ def read_signature(directory: str | Path) -> dict[str, Any]:
     """What a model was trained on and how; empty where it does not say."""
     path = Path(directory) / SIGNATURE
     return _read_json(path) if path.exists() else {}
-
-
-def _with_device(config: Any, device: str) -> Any:
-    """The config with every `device` in it set: where a model was trained says nothing about where it will run."""
-    if isinstance(config, dict):
-        return {key: device if key == "device" else _with_device(value, device) for key, value in config.items()}
-    return [_with_device(value, device) for value in config] if isinstance(config, list) else config
 
 
 def locate(name_or_directory: str | Path) -> Path:
