@@ -117,7 +117,7 @@ def test_the_description_and_the_settings_are_kept_with_the_model(train):
 
 def test_the_home_directory_may_be_written_as_a_tilde(train, files, monkeypatch):
     monkeypatch.setenv("HOME", str(files.parent))
-    trained(train(f"data.root=~/{files.name}"))
+    assert (trained(train(f"data.root=~/{files.name}")) / "config.json").is_file()
 
 
 def test_dev_pairs_are_what_is_scored(train):
