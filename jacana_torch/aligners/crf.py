@@ -23,7 +23,8 @@ from ..features.grid import Grid
 from ..train.minimise import minimise
 from ..types import Alignment, Example, SentencePair
 from .base import Step, TrainingReport, Watcher
-from .decoding import Scorer, decoded, grids, known_columns
+from .decoding import decoded, grids
+from .scoring import Scorer, known_columns
 
 log = logging.getLogger(__name__)
 
