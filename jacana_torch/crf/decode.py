@@ -11,8 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
-from .groups import group_rows
 from .potentials import Potentials
 
 
@@ -26,42 +26,40 @@ def viterbi(p: Potentials) -> tuple[Tensor, Tensor]:
     B, M, S = p.shape
     if M == 0 or B == 0:
         return p.table.new_full((B, M), -1), p.node.new_zeros(B)
-    delta = _best_scores(p)  # [M, B, S]
-    # Row S of a table is "the chain ends here", so that one lookup serves positions inside and at the end.
-    into = torch.cat([p.edge.transpose(1, 2), p.end.unsqueeze(1)], 1).reshape(-1, S)  # [U*(S+1), S] previous last
-    base = p.table * (S + 1)
-    states = torch.empty(M, B, dtype=torch.long, device=p.node.device)
-    inside = torch.arange(M, device=p.node.device)[:, None] < p.lengths  # [M, B]
-    state = torch.full_like(p.table, S)
-    for t in range(M - 1, -1, -1):
-        best = (delta[t] + into[base + state]).argmax(1)
-        state = torch.where(inside[t], best, S)
-        states[t] = state
-    states = torch.where(inside, states, -1).transpose(0, 1)  # [B, M]
-    return states, path_score(p, states)
+    delta = _best_scores(p)  # [M, B, S+1]
+    into = p.edge.new_full((len(p.edge), S + 1, S + 1), -torch.inf)  # previous state last
+    into[:, :S, :S], into[:, S, :S], into[:, S, S] = p.edge.transpose(1, 2), p.end, 0.0
+    into, base = into.flatten(0, 1), p.table * (S + 1)
+    states, row, scores = p.table.new_empty(M, B), base + S, torch.empty_like(delta[0])
+    for best, state in zip(delta.unbind(0)[::-1], states.unbind(0)[::-1], strict=True):
+        torch.index_select(into, 0, row, out=scores)
+        torch.argmax(scores.add_(best), 1, out=state)
+        torch.add(base, state, out=row)
+    chain = torch.arange(B, device=p.table.device)
+    ends = delta[(p.lengths - 1).clamp_min(0), chain, :S] + p.end[p.table]
+    return states.masked_fill_(states == S, -1).t(), torch.where(p.lengths > 0, ends.amax(1), 0.0)
 
 
 def _best_scores(p: Potentials) -> Tensor:
-    """[M, B, S] the best score of any path that ends in a state; meaningless past a chain's length."""
-    g, (_, M, S) = group_rows(p.table, p.edge.shape[0]), p.shape
-    width = -(-S // 16) * 16  # whole vector registers
-    delta = p.node.new_full((M, g.rows, width), -torch.inf)
-    if g.row is None:
-        delta[:, :, :S] = p.node.transpose(0, 1)
-    else:
-        delta[:, g.row, :S] = p.node.transpose(0, 1)
-    delta = delta.view(M, g.count, g.width, width)
-    delta[0, ..., :S] += g.per_group(p.start).unsqueeze(1)
-    step = p.edge.new_full((S, g.count, 1, width), -torch.inf)  # previous state first: reducing over the
-    step[..., :S] = g.per_group(p.edge).transpose(0, 1).unsqueeze(2)  # outermost dimension is fastest
-    sums, best = delta.new_empty(S, g.count, g.width, width), torch.empty_like(delta[0])
+    """[M, B, S+1] the best score of any path that ends in a state; state S is the boundary, where a chain is once
+    past its length and nowhere else, so that the way back needs no masks."""
+    B, M, S = p.shape
+    step = pad(p.edge.transpose(0, 1), (0, 1), value=-torch.inf)  # [S, U, S+1], previous state first:
+    if len(p.edge) > 1:  # reducing over the outermost dimension is fastest
+        step = step.index_select(1, p.table)
+    delta = p.node.new_full((M, B, S + 1), -torch.inf)
+    delta[:, :, :S] = p.node.transpose(0, 1)
+    delta[0, :, :S] += p.start[p.table]
+    sums, best = delta.new_empty(S, B, S + 1), torch.empty_like(delta[0])
     steps = delta.unbind(0)
-    before = delta[..., :S].permute(0, 3, 1, 2).unsqueeze(4).unbind(0)  # each [S, G, c, 1]
+    before = delta[:, :, :S].transpose(1, 2).unsqueeze(3).unbind(0)  # each [S, B, 1]
     for t in range(1, M):
         torch.add(before[t - 1], step, out=sums)
         torch.amax(sums, 0, out=best)
         steps[t].add_(best)
-    return g.gather(delta.flatten(1, 2))[..., :S]
+    past = torch.arange(M, device=p.lengths.device)[:, None] >= p.lengths  # [M, B]
+    delta[:, :, S].masked_fill_(past, 0.0)
+    return delta
 
 
 def path_score(p: Potentials, states: Tensor) -> Tensor:
