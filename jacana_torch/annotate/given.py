@@ -65,23 +65,28 @@ class GivenAnnotator:
         matched = self._by_tokens(pairs) if self._has_tokens() else self._by_pair(pairs)
         has_wordnet = self._wordnet_is_there() if self.lemmas in ("auto", "wordnet") else False
         made: dict[tuple[int, tuple[str, ...]], Layers] = {}
-        annotated = []
         for pair, records in zip(pairs, matched, strict=True):
-            sides = {}
-            for side, record in zip(("source", "target"), records, strict=True):
-                sentence = getattr(pair, side)
-                if record is None:
-                    sides[side] = sentence
-                    continue
-                key = (id(record), sentence.tokens)
-                if key not in made:
-                    made[key] = self._layers(sentence, record, pair, has_wordnet)
-                sides[side] = keeping(sentence, made[key], self.overwrite)
-            annotated.append(replace(pair, **sides))
-        return annotated
+            for sentence, record in zip((pair.source, pair.target), records, strict=True):
+                if record is not None and (id(record), sentence.tokens) not in made:
+                    layers = self._layers(sentence, record, pair, has_wordnet)
+                    made[id(record), sentence.tokens] = layers
+        if has_wordnet:
+            bare = [key for key, layers in made.items() if "lemma" not in layers]
+            found = wordnet_lemmas([tokens for _, tokens in bare], [made[key]["pos"] for key in bare])
+            made.update((key, {**made[key], "lemma": own}) for key, own in zip(bare, found, strict=True))
+
+        def filled(sentence: Sentence, record: Record | None) -> Sentence:
+            if record is None:
+                return sentence
+            return keeping(sentence, made[id(record), sentence.tokens], self.overwrite)
+
+        return [
+            replace(pair, source=filled(pair.source, source), target=filled(pair.target, target))
+            for pair, (source, target) in zip(pairs, matched, strict=True)
+        ]
 
     def _layers(self, sentence: Sentence, record: Record, pair: SentencePair, has_wordnet: bool) -> Layers:
-        """The record's layers, if they fit the sentence, with the lemmas that were asked for."""
+        """The record's layers, if they fit the sentence, with the lemmas that were asked for but for WordNet's."""
         for name, values in record.layers.items():
             if len(values) != len(sentence):
                 other = pair.target if record.side == "source" else pair.source
@@ -106,7 +111,7 @@ class GivenAnnotator:
             return lower_case(sentence.tokens)
         if "pos" not in record.layers:
             raise record.error("the file gives no tags here, which lemmas need: set lemmas=lower or lemmas=none")
-        return wordnet_lemmas(sentence.tokens, record.layers["pos"])
+        return None
 
     def _wordnet_is_there(self) -> bool:
         from ..resources import wordnet

@@ -44,10 +44,8 @@ class NltkAnnotator(LayerAnnotator):
         tags = self._tags(sentences)
         if "lemma" not in self.provides:
             return [{"pos": of_sentence} for of_sentence in tags]
-        return [
-            {"pos": of_sentence, "lemma": lemmas(sentence.tokens, of_sentence)}
-            for sentence, of_sentence in zip(sentences, tags, strict=True)
-        ]
+        bases = lemmas([sentence.tokens for sentence in sentences], tags)
+        return [{"pos": of_sentence, "lemma": of_words} for of_sentence, of_words in zip(tags, bases, strict=True)]
 
     def _tags(self, sentences: Sequence[Sentence]) -> list[tuple[str, ...]]:
         """The tags that are kept, or new ones where there are none."""

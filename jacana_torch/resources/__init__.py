@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .install import install
-from .lookup import Status, available, format_status, path, status
+from .lookup import Status, available, format_status, located, path, status
 
 if TYPE_CHECKING:
     from .ppdb_pairs import Ppdb
@@ -27,14 +27,14 @@ def wordnet() -> WordNet:
     """WordNet as arrays, opened once per process."""
     from .wordnet_graph import load
 
-    return load(path("wordnet"))
+    return load(located("wordnet"))
 
 
 def tagger_weights() -> TaggerWeights:
     """The averaged perceptron's weights, tag dictionary and classes, read once per process."""
     from .tagger import load
 
-    return load(path("tagger"))
+    return load(located("tagger"))
 
 
 def vectors(name_or_path: str) -> Vectors:
@@ -48,4 +48,4 @@ def ppdb() -> Ppdb:
     """The lexical paraphrase pairs of PPDB."""
     from .ppdb_pairs import load
 
-    return load(path("mwa-ppdb"))
+    return load(located("mwa-ppdb"))

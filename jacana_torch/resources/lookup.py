@@ -6,6 +6,7 @@ In: a resource's name. Out: its path, or MissingResource; and the rows of the st
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from ..errors import ConfigError, JacanaError, MissingResource
@@ -74,6 +75,16 @@ def path(name: str) -> Path:
         f"the resource {name!r} ({row.title}) is {state}. "
         f"It is needed by {row.needed_by}. Get it with: {how_to_get(row)}"
     )
+
+
+def located(name: str) -> Path:
+    """As `path`, looked for once per process and settings: for what is asked for at every batch."""
+    return _located(name, places.settings())
+
+
+@lru_cache(maxsize=64)
+def _located(name: str, settings: tuple) -> Path:
+    return path(name)
 
 
 def available(name: str) -> bool:

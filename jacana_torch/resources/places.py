@@ -20,6 +20,18 @@ from ..errors import JacanaError
 RECEIPT = "installed.json"  # what `install` writes beside the files: package, sha256, sizes
 
 
+_DECIDING = (
+    "JACANA_HOME", "JACANA_PPDB", "NLTK_DATA", "HOME", "XDG_CACHE_HOME", "USERPROFILE", "APPDATA", "LOCALAPPDATA",
+)  # fmt: skip
+
+
+def settings() -> tuple:
+    """All that decides where things are looked for: while it is the same, so is what was found."""
+    loaded = sys.modules.get("nltk.data")
+    told = tuple(map(str, loaded.path)) if loaded is not None else ()
+    return tuple(map(os.environ.get, _DECIDING)), told, tuple(sys.path)
+
+
 def home() -> Path:
     """JACANA_HOME, or the user's cache directory; an error where neither can be told."""
     given = os.environ.get("JACANA_HOME")

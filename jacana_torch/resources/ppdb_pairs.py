@@ -17,7 +17,7 @@ from .places import read_member
 from .store import Arrays, Writer, compiled
 from .strings import StringTable, write_strings
 
-VERSION = 1
+VERSION = 2
 
 
 @lru_cache(maxsize=2)

@@ -14,12 +14,12 @@ import numpy as np
 
 from ..errors import JacanaError, MissingResource
 from .catalogue import CATALOGUE
-from .lookup import path as resource_path
+from .lookup import located
 from .store import Arrays, Writer, compiled
 from .strings import StringTable, write_strings
 from .vector_formats import Block, read_vectors, source_files
 
-VERSION = 1
+VERSION = 2
 _HALF_ABOVE = 1 << 30  # bytes of single precision above which half precision is kept
 
 
@@ -27,7 +27,7 @@ def locate(name_or_path: str) -> Path:
     """The file (or directory of files) behind a resource's name or a path."""
     name = os.fspath(name_or_path)
     if name in CATALOGUE:
-        found = resource_path(name)
+        found = located(name)
         only = CATALOGUE[name].files
         return found / only[0] if len(only) == 1 and found.is_dir() else found
     path = Path(name).expanduser()

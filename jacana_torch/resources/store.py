@@ -146,7 +146,7 @@ def _map(file: Path, dtype: str, shape: tuple[int, ...]) -> np.ndarray:
         raise ValueError(f"{file.name} has {file.stat().st_size} bytes, not {expected}")
     if expected == 0:
         return np.empty(shape, dtype)
-    return np.memmap(file, dtype=dtype, mode="r", shape=shape)
+    return np.asarray(np.memmap(file, dtype=dtype, mode="r", shape=shape))  # memmap's own slicing is slow
 
 
 def _fingerprint(sources: Iterable[Path]) -> str:

@@ -1,6 +1,7 @@
 """WordNet as arrays: morphology as NLTK's, and the relations of many word pairs at once.
 
 In: the resource `wordnet`, compiled by wordnet_files.py. Out: base forms, synset numbers, boolean arrays.
+What needs sparse matrices loads scipy when it is first asked for: lemmas do without.
 """
 
 from __future__ import annotations
@@ -8,29 +9,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import sparse
 
+from .morphology import POS, Morphology, plain
 from .store import Arrays, Writer, compiled
-from .strings import StringTable
 
-VERSION = 2
-POS = "nvar"
+if TYPE_CHECKING:
+    from scipy import sparse
+
+VERSION = 3
 Query = tuple[str, str | None]
-
-# As NLTK's WordNetCorpusReader.MORPHOLOGICAL_SUBSTITUTIONS.
-_SUFFIXES = {
-    "n": (
-        ("s", ""), ("ses", "s"), ("ves", "f"), ("xes", "x"), ("zes", "z"), ("ches", "ch"), ("shes", "sh"),
-        ("men", "man"), ("ies", "y"),
-    ),
-    "v": (
-        ("s", ""), ("ies", "y"), ("es", "e"), ("es", ""), ("ed", "e"), ("ed", ""), ("ing", "e"), ("ing", ""),
-    ),
-    "a": (("er", ""), ("est", ""), ("er", "e"), ("est", "e")),
-    "r": (),
-}  # fmt: skip
 
 # name -> (stored relation, whether it is read from right to left)
 _SYNSET_RELATIONS = {
@@ -57,6 +47,7 @@ _INVERSE |= {
     if found == (stored, not inverse)
 }
 _PAIRS_AT_ONCE = 1 << 17
+_CACHED_QUERIES = 1 << 18
 
 
 @lru_cache(maxsize=2)
@@ -81,17 +72,11 @@ class WordNet:
     def __init__(self, arrays: Arrays, path: Path) -> None:
         self.path = path
         self._arrays = arrays
-        self._forms = StringTable(arrays, "forms")
+        self._morphology = Morphology(arrays)
         self._starts, self._synset_of = arrays["senses.starts"], arrays["senses.synset"]
-        self._exceptions = arrays.meta["exceptions"]
         self._n_synsets, self._n_senses = len(arrays["synset.offset"]), len(self._synset_of)
         self._matrices: dict[str, sparse.csr_matrix] = {}
-        self._id = {form: k for k, form in enumerate(self._forms.all())}
-        # a form's bit p is set where it has senses as POS[p]
-        has = np.diff(self._starts, axis=1) > 0
-        self._bits = (has * (1 << np.arange(len(POS)))[:, None]).sum(0).astype(np.uint8).tobytes()
-        self._senses = lru_cache(maxsize=1 << 18)(self._find_senses)
-        self.morphy = lru_cache(maxsize=1 << 18)(self.morphy)  # type: ignore[method-assign]
+        self._senses: dict[Query, np.ndarray] = {}
 
     def __reduce__(self):  # worker processes open the same arrays from the cache
         return load, (self.path,)
@@ -100,24 +85,22 @@ class WordNet:
 
     def knows(self, form: str, pos: str | None = None) -> bool:
         """Whether this very form is a WordNet lemma."""
-        row = self._id.get(form)
-        return row is not None and (pos is None or bool(self._bits[row] >> POS.index(_plain(pos)) & 1))
+        parts = POS if pos is None else pos
+        return bool((self._morphology.rows([form] * len(parts), parts) >= 0).any())
 
     def base_forms(self, form: str, pos: str) -> list[str]:
         """All analyses of a form as NLTK's `_morphy`: itself, then the exceptions or the suffix rules."""
-        pos = _plain(pos)
-        bases = self._exceptions[pos].get(form)
-        if bases is None:
-            bases = [form[: -len(old)] + new for old, new in _SUFFIXES[pos] if form.endswith(old)]
-        return [base for base in dict.fromkeys([form, *bases]) if self.knows(base, pos)]
+        return self._morphology.bases([form], [pos])[0]
 
     def morphy(self, form: str, pos: str | None = None) -> str | None:
         """The first base form that WordNet knows, as NLTK's `morphy`; it does not change case."""
-        for each in POS if pos is None else pos:
-            bases = self.base_forms(form, each)
-            if bases:
-                return bases[0]
-        return None
+        parts = POS if pos is None else pos
+        names, _, _ = self._morphology.bases([form] * len(parts), parts)
+        return names[0] if names else None
+
+    def morphy_all(self, forms: Sequence[str], pos: Sequence[str]) -> list[str | None]:
+        """`morphy` of many forms at once, each with its own part of speech."""
+        return self._morphology.first_bases(forms, pos)
 
     def lemma(self, word: str, pos: str | None = None) -> str:
         """The base form of a word in any case; the lower-case word itself where WordNet knows none."""
@@ -126,18 +109,27 @@ class WordNet:
 
     # -- senses
 
-    def _find_senses(self, word: str, pos: str | None) -> np.ndarray:
-        word = word.lower().replace(" ", "_")
-        spans = []
-        for each in POS if pos is None else _plain(pos):
-            for form in self.base_forms(word, each):
-                row, column = POS.index(each), self._id[form]
-                spans.append(np.arange(self._starts[row, column], self._starts[row, column + 1]))
-        return np.concatenate(spans) if spans else np.zeros(0, np.int64)
+    def _find_senses(self, queries: Sequence[Query]) -> list[np.ndarray]:
+        """The senses of each query's base forms, found for all at once and remembered."""
+        if len(self._senses) > _CACHED_QUERIES:
+            self._senses.clear()
+        new = [query for query in dict.fromkeys(queries) if query not in self._senses]
+        if new:
+            forms = [word.lower().replace(" ", "_") for word, _ in new]
+            parts = [POS if pos is None else plain(pos) for _, pos in new]
+            of_query = np.repeat(np.arange(len(new)), [len(each) for each in parts])
+            _, rows, asked = self._morphology.bases([forms[k] for k in of_query.tolist()], "".join(parts))
+            column = np.array([POS.index(each) for each in "".join(parts)], dtype=np.int64)[asked]
+            spans = zip(self._starts[column, rows].tolist(), self._starts[column, rows + 1].tolist(), strict=True)
+            found: list[list[int]] = [[] for _ in new]
+            for k, (begin, end) in zip(of_query[asked].tolist(), spans, strict=True):
+                found[k] += range(begin, end)
+            self._senses.update(zip(new, (np.array(each, dtype=np.int64) for each in found), strict=True))
+        return [self._senses[query] for query in queries]
 
     def synsets(self, word: str, pos: str | None = None) -> np.ndarray:
         """The synset numbers of a word's base forms, in NLTK's order."""
-        return np.asarray(self._synset_of[self._senses(word, pos)])
+        return np.asarray(self._synset_of[self._find_senses([(word, pos)])[0]])
 
     def offset(self, synset: int) -> tuple[str, int]:
         """(part of speech, byte offset), the name WordNet itself gives a synset; satellites are "s"."""
@@ -191,6 +183,8 @@ class WordNet:
 
     def _matrix(self, name: str) -> sparse.csr_matrix:
         if name not in self._matrices:
+            from scipy import sparse
+
             size = self._n_senses if name in _SENSE_RELATIONS else self._n_synsets
             ends = self._arrays[f"relation.{name}"]
             values = np.ones(len(ends), dtype=bool)
@@ -199,7 +193,9 @@ class WordNet:
 
     def incidence(self, queries: Sequence[Query]) -> tuple[sparse.csr_matrix, sparse.csr_matrix]:
         """(queries x synsets, queries x senses), true where the query has it."""
-        senses = [self._senses(word, pos) for word, pos in queries]
+        from scipy import sparse
+
+        senses = self._find_senses(queries)
         starts = np.concatenate([[0], np.cumsum([len(s) for s in senses], dtype=np.int64)])
         columns = np.concatenate(senses) if senses else np.zeros(0, np.int64)
         true = np.ones(len(columns), dtype=bool)
@@ -263,7 +259,3 @@ def _reach(start: sparse.csr_matrix, step: sparse.csr_matrix, depth: int) -> spa
             break
         reached = reached + edge
     return reached
-
-
-def _plain(pos: str) -> str:
-    return "a" if pos == "s" else pos

@@ -10,8 +10,7 @@ import pytest
 from nltk.tag.perceptron import PerceptronTagger
 
 from jacana_torch import resources
-from jacana_torch.annotate import lemmas as lemma_module
-from jacana_torch.annotate.lemmas import lemma, lower_case, wordnet_pos
+from jacana_torch.annotate.lemmas import Lemmatizer, lemmas, lower_case, wordnet_pos
 from jacana_torch.annotate.nltk import NltkAnnotator
 from jacana_torch.errors import MissingResource
 from jacana_torch.types import Sentence, SentencePair
@@ -38,7 +37,6 @@ def nowhere(monkeypatch, tmp_path):
     monkeypatch.setenv("JACANA_HOME", str(tmp_path))
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("NLTK_DATA", raising=False)
-    lemma_module.lemma.cache_clear()
     if resources.available("wordnet") or resources.available("tagger"):
         pytest.skip("NLTK's data lie in a place of the whole machine")
 
@@ -97,11 +95,25 @@ def test_lemmas_are_nltks_morphy(monkeypatch, tmp_path):
 
     reader = WordNetCorpusReader(nltk.data.find("corpora/wordnet"), None)
     stems = "wolf dish pass buy try big fast sing woman axis Zorblax mill- 42 % child up United die".split()
-    for stem in stems:
-        for ending in ("", "s", "es", "ies", "ed", "ing", "er", "est", "ves", "men"):
-            word = (stem + ending).lower()
-            for tag, pos in (("NN", "n"), ("NNPS", "n"), ("VBG", "v"), ("JJR", "a"), ("RBS", "r")):
-                assert lemma(stem + ending, tag) == (reader.morphy(word, pos) or word), (word, tag)
+    words = [
+        stem + end for stem in stems for end in ("", "s", "es", "ies", "ed", "ing", "er", "est", "ves", "men")
+    ]
+    for tag, pos in (("NN", "n"), ("NNPS", "n"), ("VBG", "v"), ("JJR", "a"), ("RBS", "r")):
+        expected = tuple(reader.morphy(word.lower(), pos) or word.lower() for word in words)
+        assert lemmas([words, words[::-1]], [[tag] * len(words)] * 2) == [expected, expected[::-1]], tag
+
+
+@needs_wordnet
+def test_lemmas_do_not_depend_on_what_was_asked_before(monkeypatch):
+    sentences = [["Geese", "were", "saws"], ["saws", "geese"], [], ["n't", "wo", "wo", "'s", "\ud800", ""]]
+    tags = [["NNS", "VBD", "NNS"], ["VBZ", "NNS"], [], ["RB", "MD", "NN", "VBZ", "NN", "NN"]]
+    expected = [("goose", "be", "saw"), ("saw", "goose"), (), ("not", "will", "wo", "be", "\ud800", "")]
+    monkeypatch.setattr("jacana_torch.annotate.lemmas._REMEMBERED", 3)
+    lemmatize = Lemmatizer(resources.wordnet())
+    assert lemmatize(sentences, tags) == expected
+    for sentence, of_words, right in zip(sentences, tags, expected, strict=True):
+        assert lemmatize([sentence], [of_words]) == [right]
+        assert len(lemmatize._lemmas) <= 3 + len(sentence)
 
 
 @needs_tagger

@@ -310,7 +310,7 @@ def test_real_wordnet_is_quick():
     net = load(_real())
     opening = time.perf_counter() - begun
     rng = random.Random(8)
-    words = rng.sample([form for form in net._id if "_" not in form], 8000)
+    words = rng.sample([form for form in net._morphology._forms.all() if "_" not in form], 8000)
     left = [(rng.choice(words), None) for _ in range(150_000)]
     right = [(rng.choice(words), None) for _ in range(150_000)]
     begun = time.perf_counter()
@@ -392,7 +392,7 @@ def test_two_processes_may_compile_at_once(database, tmp_path):
     script = (
         "import sys; sys.path.insert(0, sys.argv[1])\n"
         "from pathlib import Path; from jacana_torch.resources.wordnet_graph import load\n"
-        "print(len(load(Path(sys.argv[2]))._id))"
+        "print(len(load(Path(sys.argv[2]))._morphology))"
     )
     command = [sys.executable, "-c", script, str(Path(__file__).parents[2]), str(database)]
     running = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(3)]
