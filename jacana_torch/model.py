@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -23,6 +25,12 @@ def as_pair(pair: SentencePair | tuple[Side, Side]) -> SentencePair:
     if isinstance(pair, str) or len(pair) != 2:
         raise ConfigError(f"a pair is two sentences, each a string or a list of tokens, not {str(pair)[:80]!r}")
     return SentencePair(_as_sentence(pair[0]), _as_sentence(pair[1]))
+
+
+def _links_alone(alignment: Alignment) -> Alignment:
+    if alignment.score is None and not alignment.confidence:
+        return alignment
+    return replace(alignment, confidence={}, score=None)
 
 
 def _as_sentence(side: Side) -> Sentence:
@@ -93,17 +101,26 @@ class Model:
         return any(layer not in side.layers for layer in self.requires for side in (pair.source, pair.target))
 
     def align(
-        self, pairs: Sequence[SentencePair | tuple[Side, Side]], symmetrize: str | None = None
+        self,
+        pairs: Sequence[SentencePair | tuple[Side, Side]],
+        symmetrize: str | None = None,
+        confidence: bool = True,
     ) -> list[Alignment]:
-        """One alignment a pair, in order. `symmetrize` overrides how the two directions are joined."""
+        """One alignment a pair, in order. `symmetrize` overrides how the two directions are joined; without
+        `confidence` there are links alone, which is faster."""
         ready = self.prepare(pairs)
-        if symmetrize is None:
-            return self.aligner.align(ready)
-        if not hasattr(self.aligner, "directions"):
-            raise ConfigError(
-                f"{type(self.aligner).__name__} has one direction, so there is nothing to symmetrize"
-            )
-        return self.aligner.align(ready, symmetrize=symmetrize)  # type: ignore[call-arg]
+        options: dict[str, Any] = {}
+        if symmetrize is not None:
+            if not hasattr(self.aligner, "directions"):
+                raise ConfigError(
+                    f"{type(self.aligner).__name__} has one direction, so there is nothing to symmetrize"
+                )
+            options["symmetrize"] = symmetrize
+        if confidence:
+            return self.aligner.align(ready, **options)
+        if "confidence" in inspect.signature(self.aligner.align).parameters:
+            options["confidence"] = False
+        return [_links_alone(alignment) for alignment in self.aligner.align(ready, **options)]
 
     def state(self) -> dict[str, np.ndarray | list[str]]:
         return dict(self.aligner.state()) if isinstance(self.aligner, Trainable) else {}

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from .errors import ConfigError
-from .types import Alignment, Link
+from .types import Alignment, Link, trusted
 
 Links = frozenset[Link] | set[Link]
 Symmetrizer = Callable[[Alignment, Alignment], Alignment]
@@ -101,31 +101,33 @@ class _Grown:
         self.links: set[Link] = set(forward & backward)
         self.rows = {i for i, _ in self.links}
         self.columns = {j for _, j in self.links}
-        self._grow(forward | backward, neighbours)
+        if candidates := forward ^ backward:
+            self._grow(candidates, neighbours)
 
     def _add(self, link: Link) -> None:
         self.links.add(link)
         self.rows.add(link[0])
         self.columns.add(link[1])
 
-    def _grow(self, allowed: Links, neighbours: tuple[Link, ...]) -> None:
+    def _grow(self, candidates: Links, neighbours: tuple[Link, ...]) -> None:
         # Coverage only grows, so a neighbour refused once is refused for good and each point is visited once;
         # the heap keeps Koehn's visiting order: points added behind the current one wait for the next pass.
-        this_pass = sorted(self.links)
+        # Candidates are few, so it is they who look for their neighbours, and points without any are not visited.
+        beside = {(i + down, j + right) for i, j in candidates for down, right in neighbours}
+        this_pass = sorted(self.links & beside)
         while this_pass:
             next_pass: list[Link] = []
             while this_pass:
                 point = heapq.heappop(this_pass)
                 for down, right in neighbours:
                     link = (point[0] + down, point[1] + right)
-                    covered = link[0] in self.rows and link[1] in self.columns
-                    if link in allowed and not covered:
+                    if link in candidates and not (link[0] in self.rows and link[1] in self.columns):
                         self._add(link)
                         heapq.heappush(this_pass if link > point else next_pass, link)
             this_pass = next_pass
 
     def final(self, direction: Links, *, both: bool) -> _Grown:
-        for link in sorted(direction):
+        for link in sorted(direction - self.links):
             free = (link[0] not in self.rows, link[1] not in self.columns)
             if all(free) if both else any(free):
                 self._add(link)
@@ -134,11 +136,13 @@ class _Grown:
 
 def _combine(forward: Alignment, backward: Alignment, operation: Callable[[Links, Links], Links]) -> Alignment:
     forward._same_size(backward)
-    sure = frozenset(operation(forward.sure, backward.sure))
+    sure = forward.sure
+    if sure != backward.sure:  # links that both directions agree on are what every operation makes of them
+        sure = frozenset(operation(forward.sure, backward.sure))
     every = sure
     if forward.possible or backward.possible:
         every = frozenset(operation(forward.sure | forward.possible, backward.sure | backward.possible))
-    return Alignment(
+    return trusted(
         forward.n_source,
         forward.n_target,
         sure,
@@ -152,6 +156,8 @@ def _mean_confidence(
     forward: Mapping[Link, float], backward: Mapping[Link, float], links: frozenset[Link]
 ) -> dict[Link, float]:
     given = [direction for direction in (forward, backward) if direction]
+    if not given:
+        return {}
     return {
         link: sum(direction.get(link, 0.0) for direction in given) / len(given)
         for link in sorted(links)

@@ -14,6 +14,8 @@ from .errors import MissingLayer
 
 Link = tuple[int, int]
 
+NOTHING: Mapping = MappingProxyType({})
+
 # The layers that exist, one value per token, and the annotators (conf/annotate) that provide each.
 PROVIDERS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
@@ -35,7 +37,11 @@ class Sentence:
     text: str | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "tokens", tuple(self.tokens))
+        if type(self.tokens) is not tuple:
+            object.__setattr__(self, "tokens", tuple(self.tokens))
+        if not self.layers:
+            object.__setattr__(self, "layers", NOTHING)
+            return
         layers = {name: tuple(values) for name, values in self.layers.items()}
         for name, values in layers.items():
             if len(values) != len(self.tokens):
@@ -48,8 +54,10 @@ class Sentence:
     def __str__(self) -> str:
         return " ".join(self.tokens)
 
-    def __reduce__(self):  # MappingProxyType does not pickle; worker processes need this
-        return Sentence, (self.tokens, dict(self.layers), self.text)
+    def __reduce__(self):  # MappingProxyType does not pickle, and worker processes pass many of these
+        if self.layers or self.text is not None:
+            return Sentence, (self.tokens, dict(self.layers), self.text)
+        return Sentence, (self.tokens,)
 
     def layer(self, name: str) -> tuple:
         """The values of a layer; an absent one is an error that says which annotator provides it."""
@@ -71,6 +79,9 @@ class SentencePair:
     source: Sentence
     target: Sentence
     id: str | None = None
+
+    def __reduce__(self):
+        return SentencePair, (self.source, self.target, self.id)
 
     def flip(self) -> SentencePair:
         return SentencePair(self.target, self.source, self.id)
@@ -102,9 +113,10 @@ class Alignment:
         object.__setattr__(self, "confidence", MappingProxyType(dict(self.confidence)))
 
     def __reduce__(self):
-        return Alignment, (
-            self.n_source, self.n_target, self.sure, self.possible, dict(self.confidence), self.score
-        )  # fmt: skip
+        if self.possible or self.confidence or self.score is not None:
+            confidence = dict(self.confidence)
+            return trusted, (self.n_source, self.n_target, self.sure, self.possible, confidence, self.score)
+        return trusted, (self.n_source, self.n_target, self.sure)
 
     @property
     def links(self) -> list[Link]:
@@ -116,11 +128,11 @@ class Alignment:
         return sorted(self.sure | self.possible)
 
     def flip(self) -> Alignment:
-        return Alignment(
+        return trusted(
             self.n_target,
             self.n_source,
-            frozenset((j, i) for i, j in self.sure),
-            frozenset((j, i) for i, j in self.possible),
+            frozenset([(j, i) for i, j in self.sure]),
+            frozenset([(j, i) for i, j in self.possible]),
             {(j, i): value for (i, j), value in self.confidence.items()},
             self.score,
         )
@@ -144,6 +156,24 @@ class Alignment:
         self._same_size(other)
         sure = self.sure | other.sure
         return Alignment(self.n_source, self.n_target, sure, self.possible | other.possible)
+
+
+def trusted(
+    n_source: int,
+    n_target: int,
+    sure: frozenset[Link],
+    possible: frozenset[Link] = frozenset(),
+    confidence: Mapping[Link, float] = NOTHING,
+    score: float | None = None,
+) -> Alignment:
+    """An Alignment without its checks, which cost more than decoding it: for links that are plain integers, in
+    range, sure or possible and not both, and for a `confidence` that nobody else holds."""
+    alignment = object.__new__(Alignment)
+    confidence = MappingProxyType(confidence) if confidence else NOTHING  # type: ignore[arg-type]
+    alignment.__dict__.update(
+        n_source=n_source, n_target=n_target, sure=sure, possible=possible, confidence=confidence, score=score
+    )
+    return alignment
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,7 @@ Watcher = Callable[[Step], None]
 class Aligner(Protocol):
     """`requires`: the annotation layers that it reads. One that reads resources names them in `resources`.
 
+    One that is faster where nobody asks for confidences takes `align(pairs, confidence=False)`.
     Where scoring the same pairs again and again should be fast, `prepared(pairs)` gives what `decode(...)` takes.
     """
 

@@ -52,17 +52,24 @@ class Bidirectional:
             return replace(forward, converged=False, interrupted=True)
         return forward + backward
 
-    def directions(self, pairs: Sequence[SentencePair]) -> tuple[list[Alignment], list[Alignment]]:
+    def directions(
+        self, pairs: Sequence[SentencePair], confidence: bool = True
+    ) -> tuple[list[Alignment], list[Alignment]]:
         """Both directions' alignments, both as source to target."""
         one, other = self.forward, self.backward
         if isinstance(one, Crf) and isinstance(other, Crf) and type(one).align is type(other).align is Crf.align:
-            return _together(one, other, pairs)
+            return _together(one, other, pairs, confidence)
         backward = other.align([pair.flip() for pair in pairs])
         return one.align(pairs), [alignment.flip() for alignment in backward]
 
-    def align(self, pairs: Sequence[SentencePair], symmetrize: Symmetrizer | str | None = None) -> list[Alignment]:
+    def align(
+        self,
+        pairs: Sequence[SentencePair],
+        symmetrize: Symmetrizer | str | None = None,
+        confidence: bool = True,
+    ) -> list[Alignment]:
         join = _function(symmetrize or self.symmetrize)
-        return [join(f, b) for f, b in zip(*self.directions(pairs), strict=True)]
+        return [join(f, b) for f, b in zip(*self.directions(pairs, confidence), strict=True)]
 
     def state(self) -> dict[str, np.ndarray | list[str]]:
         parts = {"forward": self.forward.state(), "backward": self.backward.state()}
@@ -74,13 +81,15 @@ class Bidirectional:
             aligner.restore(mine)
 
 
-def _together(one: Crf, other: Crf, pairs: Sequence[SentencePair]) -> tuple[list[Alignment], list[Alignment]]:
+def _together(
+    one: Crf, other: Crf, pairs: Sequence[SentencePair], confidence: bool
+) -> tuple[list[Alignment], list[Alignment]]:
     """As each aligner for itself, but what is known of two words in one direction serves the other."""
     forward = [Alignment(len(pair.source), len(pair.target)) for pair in pairs]
     backward = list(forward)
     for places, grid in grids(pairs, min(one.batch_cells, other.batch_cells)):
-        both = zip(places, one.align_grid(grid), other.align_grid(grid.flipped()), strict=True)
-        for place, there, back in both:
+        ahead = one.align_grid(grid, confidence)
+        for place, there, back in zip(places, ahead, other.align_grid(grid.flipped(), confidence), strict=True):
             forward[place], backward[place] = there, back.flip()
     return forward, backward
 

@@ -159,8 +159,8 @@ class Crf:
         space = self._lattices(self.features([pairs[k] for k in full]), self.names) if full else None
         return Prepared(sizes, full, self.names, space)
 
-    def decode(self, prepared: Prepared) -> list[Alignment]:
-        """Viterbi links with posteriors as confidence; the score is log p(states | pair) per source token."""
+    def decode(self, prepared: Prepared, confidence: bool = True) -> list[Alignment]:
+        """Viterbi links; `confidence` adds posteriors, and as the score log p(states | pair) per source token."""
         out = [Alignment(m, n) for m, n in prepared.sizes]
         if prepared.lattices is None:
             return out
@@ -168,19 +168,20 @@ class Crf:
             raise ValueError("these pairs were prepared for another set of features")
         with torch.no_grad():
             flat = prepared.lattices.flat(torch.as_tensor(self.weights, dtype=torch.float64, device=self.device))
-        for place, alignment in zip(prepared.full, decoded(prepared.lattices.layout, flat), strict=True):
+        found = decoded(prepared.lattices.layout, flat, confidence)
+        for place, alignment in zip(prepared.full, found, strict=True):
             out[place] = alignment
         return out
 
-    def align(self, pairs: Sequence[SentencePair]) -> list[Alignment]:
+    def align(self, pairs: Sequence[SentencePair], confidence: bool = True) -> list[Alignment]:
         """As decode(prepared(pairs)), without keeping features: each family is scored and forgotten."""
         out = [Alignment(len(pair.source), len(pair.target)) for pair in pairs]
         for places, grid in grids(pairs, self.batch_cells):
-            for place, alignment in zip(places, self.align_grid(grid), strict=True):
+            for place, alignment in zip(places, self.align_grid(grid, confidence), strict=True):
                 out[place] = alignment
         return out
 
-    def align_grid(self, grid: Grid) -> list[Alignment]:
+    def align_grid(self, grid: Grid, confidence: bool = True) -> list[Alignment]:
         """One alignment for each pair of the grid, all with words on both sides."""
         if not self.names:
             raise ModelError(f"the {self.part} direction has not been trained: fit it, or go on with resume=DIR")
@@ -188,7 +189,7 @@ class Crf:
             self._scorer = Scorer(self.features, self.names, self.weights)
         layout = Layout(grid.n_source, grid.n_target, self.batch_cells, self.device)
         flat = (torch.as_tensor(vector, device=self.device) for vector in self._scorer.flat(grid, layout))
-        return decoded(layout, tuple(flat))
+        return decoded(layout, tuple(flat), confidence)
 
     # Persistence
 
