@@ -24,7 +24,7 @@ from ..train.minimise import minimise
 from ..types import Alignment, Example, SentencePair
 from .base import Step, TrainingReport, Watcher
 from .decoding import decoded, grids
-from .scoring import Scorer, known_columns
+from .scoring import Scorer, known_columns, numbered
 
 log = logging.getLogger(__name__)
 
@@ -139,7 +139,7 @@ class Crf:
         layout = Layout(batch.n_source, batch.n_target, self.batch_cells, self.device)
 
         def known(blocks: Sequence[Block]) -> list[RawBlock]:
-            raw = [known_columns(block, number) for block in blocks]
+            raw = [known_columns(block, numbered(block.names, number)) for block in blocks]
             return [part for block in raw for part in compacted(block)] if compact else raw
 
         blocks: dict[str, Sequence[RawBlock]] = {"null": known(batch.null), "link": known(batch.link)}

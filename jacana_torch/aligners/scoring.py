@@ -6,26 +6,35 @@ A grid and a layout in, the flat score vectors of the lattices out.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import repeat
 
 import numpy as np
 
 from ..crf.layout import Layout
 from ..crf.linear import RawBlock, add_scores
-from ..features.base import Block
-from ..features.featureset import FeatureSet
+from ..features.base import Block, WordFamily
+from ..features.featureset import FeatureSet, checked
 from ..features.grid import Grid
+from ..features.meeting import Memory, Signal, WordPairs
 
+MOST_NAMES = 4096  # lists of columns' names that are kept
 LONGEST_KEPT = 128  # target tokens; edge scores of longer ones are many and seldom needed twice
 
 
 class Scorer:
-    """Scores of grids under one set of weights; edge scores of lengths seen before are kept."""
+    """Scores of grids under one set of weights; what pairs of words say, and edges of each length, is kept."""
 
     def __init__(self, features: FeatureSet, names: Sequence[str], weights: np.ndarray) -> None:
         self._features, self._names, self._weights = features, names, weights.copy()
         self._number = {name: i for i, name in enumerate(names)}
+        self._columns: dict[tuple[str, tuple[str, ...]], np.ndarray] = {}
         self._tables: dict[int, dict[str, np.ndarray]] = {}
+        self._signals = [
+            Signal(("score", id(self), number), key, partial(self._word_scores, families))
+            for number, (key, families) in enumerate(features.by_word_key().items())
+        ]
+        self.memory = Memory()
 
     def has(self, names: Sequence[str], weights: np.ndarray) -> bool:
         """Whether these are still its weights; they change in place where a model is being trained."""
@@ -35,33 +44,63 @@ class Scorer:
         """The flat score vectors that a layout takes."""
         nodes = np.zeros(layout.n_tokens + layout.n_cells + 1)
         null, link = nodes[: layout.n_tokens], nodes[layout.n_tokens : -1]
-        for blocks in self._features.node_blocks(grid):
-            for block in blocks.null:
-                self._add(null, block)
-            for block in blocks.link:
-                self._add(link, block)
+        for pairs, part in grid.parts(self.memory):
+            of_null, of_links = self._nodes(part)
+            null[runs(grid.source_start[pairs], part.n_source)] = of_null
+            link[runs(grid.cell_start[pairs], part.n_source * part.n_target)] = of_links
         tables = [self._edge_scores(n) for n in layout.distinct.tolist()]
         edges = [np.concatenate([*(t[space] for t in tables), np.zeros(1)]) for space in ("edge", "start", "end")]
         return [nodes, *edges]
 
-    def _add(self, total: np.ndarray, block: Block) -> None:
-        add_scores(total, known_columns(block, self._number), self._weights)
+    def _nodes(self, grid: Grid) -> tuple[np.ndarray, np.ndarray]:
+        """Scores of NULL [Ts] and of links [C]: what words alone say is remembered, the rest is worked out."""
+        null, link = np.zeros(len(grid.source_pair)), np.zeros(grid.n_cells)
+        for signal in self._signals:
+            link += grid.figure(signal, directed=True)
+        for family in self._features.node:
+            blocks = family(grid)
+            for total, part in ((null, blocks.null), (link, blocks.link)):
+                for block in part:
+                    self._add(total, family.name, checked(family.name, block, len(total)))
+        return null, link
+
+    def _word_scores(self, families: Sequence[WordFamily], pairs: WordPairs) -> np.ndarray:
+        """[U] what the families say of two words."""
+        total = np.zeros(len(pairs))
+        for family in families:
+            for block in family.word_blocks(pairs):
+                self._add(total, family.name, checked(family.name, block, len(pairs)))
+        return total
+
+    def _add(self, total: np.ndarray, family: str, block: Block) -> None:
+        columns = self._columns.get((family, block.names))
+        if columns is None:
+            columns = numbered([f"{family}.{name}" for name in block.names], self._number)
+            if len(self._columns) > MOST_NAMES:  # names of some words and tags are new in every batch
+                self._columns.clear()
+            self._columns[family, block.names] = columns
+        add_scores(total, known_columns(block, columns), self._weights)
 
     def _edge_scores(self, n: int) -> dict[str, np.ndarray]:
         if n not in self._tables:
             scores = {"edge": np.zeros((n + 1) ** 2), "start": np.zeros(n + 1), "end": np.zeros(n + 1)}
-            for space, blocks in self._features.edge_blocks(n).items():
-                for block in blocks:
-                    self._add(scores[space], block)
+            for family in self._features.edge:
+                for space, total in scores.items():
+                    self._add(total, family.name, checked(family.name, getattr(family, space)(n), len(total)))
             if n > LONGEST_KEPT:
                 return scores
             self._tables[n] = scores
         return self._tables[n]
 
 
-def known_columns(block: Block, number: Mapping[str, int]) -> RawBlock:
-    """Column names turned into weight numbers; columns that the model never met have no say."""
-    columns = np.fromiter(map(number.get, block.names, repeat(-1)), dtype=np.int64, count=len(block.names))
+def runs(start: np.ndarray, length: np.ndarray) -> np.ndarray:
+    """start[0], start[0] + 1, ... `length[0]` of them, and so on for each run."""
+    ends = np.cumsum(length)
+    return np.arange(ends[-1] if len(ends) else 0) + np.repeat(start - (ends - length), length)
+
+
+def known_columns(block: Block, columns: np.ndarray) -> RawBlock:
+    """A block under weight numbers; columns that the model never met (-1) have no say."""
     keep = columns >= 0
     if keep.all():
         return columns, block.table, block.index
@@ -70,3 +109,8 @@ def known_columns(block: Block, number: Mapping[str, int]) -> RawBlock:
     renumber = np.where(keep, np.cumsum(keep) - 1, -1)  # one-hot: rows are columns, so they go together
     index = np.arange(len(keep)) if block.index is None else block.index
     return columns[keep], None, np.where(index < 0, -1, renumber[index])
+
+
+def numbered(names: Sequence[str], number: Mapping[str, int]) -> np.ndarray:
+    """The weight number of each name, -1 where there is none."""
+    return np.fromiter(map(number.get, names, repeat(-1)), np.int64, len(names))

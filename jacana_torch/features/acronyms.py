@@ -10,16 +10,25 @@ from .grid import Grid
 from .wordlists import FUNCTION_WORDS
 
 
-def acronyms(grid: Grid) -> np.ndarray:
-    """[C] whether one word is an acronym and the other one of the words whose initials it spells."""
+def is_acronym(token: str) -> bool:
+    """Whether a token could be one: two to six capitals, with or without dots."""
+    letters = token.replace(".", "")
+    return 1 < len(letters) <= 6 and letters.isalpha() and letters.isupper()
+
+
+def acronyms(grid: Grid, pairs: Sequence[int]) -> np.ndarray:
+    """[C] whether one word is an acronym and the other one of the words whose initials it spells.
+
+    `pairs`: those of the grid's pairs that have an acronym at all.
+    """
     found = np.zeros(grid.n_cells)
-    for p, pair in enumerate(grid.pairs):
+    for p in pairs:
+        pair = grid.pairs[p]
         for flipped, (one, other) in enumerate(((pair.source, pair.target), (pair.target, pair.source))):
             for position, token in enumerate(one.tokens):
-                letters = token.replace(".", "")
-                if not (1 < len(letters) <= 6 and letters.isalpha() and letters.isupper()):
+                if not is_acronym(token):
                     continue
-                for run in _initial_runs(other.tokens, letters):
+                for run in _initial_runs(other.tokens, token.replace(".", "")):
                     for k in run:
                         m, n = (k, position) if flipped else (position, k)
                         found[grid.cell_start[p] + m * grid.n_target[p] + n] = 1.0

@@ -15,6 +15,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from .grid import Grid
+    from .meeting import WordKey, WordPairs
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,10 @@ class Block:
     names: tuple[str, ...]
     table: np.ndarray | None
     index: np.ndarray | None = None
+
+    def at(self, rows: np.ndarray) -> Block:
+        """The block whose cell c is this one's cell `rows[c]`."""
+        return Block(self.names, self.table, rows if self.index is None else self.index[rows])
 
     def dense(self) -> np.ndarray:
         """[C, K]: the block written out, for tests and explanations."""
@@ -60,6 +65,19 @@ class NodeFamily(Protocol):
     requires: tuple[str, ...]
 
     def __call__(self, grid: Grid) -> NodeBlocks: ...
+
+
+@runtime_checkable
+class WordFamily(NodeFamily, Protocol):
+    """A node family of which a part depends on the two words alone, which are what `key` takes of a token.
+
+    `word_blocks` gives that part, over pairs of words, for link cells; the call gives the rest. Where nothing is
+    trained, pairs of words that were met before are not asked for again: it must be the same every time.
+    """
+
+    key: WordKey
+
+    def word_blocks(self, pairs: WordPairs) -> tuple[Block, ...]: ...
 
 
 @runtime_checkable

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from typing import ClassVar
 
 import numpy as np
 
@@ -18,6 +19,8 @@ from .base import Block, NodeBlocks
 from .count import CountedVectors
 from .grid import Grid
 from .lexical import lower_form
+from .meeting import WordKey, WordPairs
+from .string import FORM
 from .vectors import Vectors
 
 
@@ -35,6 +38,7 @@ class DistSim:
     vectors: tuple[str, ...] = ()
     steps: tuple[float, ...] = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
     phrases: bool = True
+    key: ClassVar[WordKey] = FORM
 
     def __post_init__(self) -> None:
         if self.smoothing <= 0:
@@ -56,6 +60,13 @@ class DistSim:
         """Names of the resources that it reads; vectors given as files are the user's own."""
         return tuple(name for name in self.vectors if "/" not in name and "." not in name)
 
+    @cached_property
+    def _static(self) -> Vectors | None:
+        return Vectors(self.vectors, self.steps, self.phrases) if self.vectors else None
+
+    def word_blocks(self, pairs: WordPairs) -> tuple[Block, ...]:
+        return tuple(_under("static", block) for block in self._static.word_blocks(pairs)) if self._static else ()
+
     def __call__(self, grid: Grid) -> NodeBlocks:
         link, null = [], []
         if self.own:
@@ -74,8 +85,8 @@ class DistSim:
             known = ((left >= 0) & (right >= 0)).astype(np.float64)[:, None]
             link += [blocks[0], Block(("corpus.both_known",), known, words.cell)]
             null.append(blocks[1])
-        if self.vectors:
-            static = Vectors(self.vectors, self.steps, self.phrases)(grid)
+        if self._static is not None:
+            static = self._static(grid)
             link += [_under("static", block) for block in static.link]
             null += [_under("static", block) for block in static.null]
         return NodeBlocks(tuple(link), tuple(null))

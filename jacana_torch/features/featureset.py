@@ -9,8 +9,9 @@ import numpy as np
 
 from ..errors import ConfigError
 from ..types import SentencePair
-from .base import Block, EdgeFamily, NodeBlocks, NodeFamily
+from .base import Block, EdgeFamily, NodeBlocks, NodeFamily, WordFamily
 from .grid import Grid
+from .meeting import WordKey
 
 
 @dataclass(frozen=True)
@@ -79,10 +80,18 @@ class FeatureSet:
         """The resources that the families read; a family that reads none need not say so."""
         return tuple(sorted({name for f in [*self.node, *self.edge] for name in getattr(f, "resources", ())}))
 
+    def by_word_key(self) -> dict[WordKey, list[WordFamily]]:
+        """The families that say something of two words alone, by what they take for a word."""
+        found: dict[WordKey, list[WordFamily]] = {}
+        for family in self.node:
+            if isinstance(family, WordFamily):
+                found.setdefault(family.key, []).append(family)
+        return found
+
     def node_blocks(self, grid: Grid) -> Iterator[NodeBlocks]:
         """Each node family's blocks, one family at a time, so that a consumer need not hold them all."""
         for family in self.node:
-            blocks = family(grid)
+            blocks = blocks_of(family, grid)
             yield NodeBlocks(
                 tuple(_prefixed(family.name, block, grid.n_cells) for block in blocks.link),
                 tuple(_prefixed(family.name, block, len(grid.source_pair)) for block in blocks.null),
@@ -109,8 +118,18 @@ class FeatureSet:
         return FeatureBatch(grid.n_source, grid.n_target, link, null, edge, start, end)
 
 
-def _prefixed(family: str, block: Block, n_cells: int) -> Block:
-    """The block with full names; one that does not cover the cells is a fault of the family, said by name."""
+def blocks_of(family: NodeFamily, grid: Grid) -> NodeBlocks:
+    """All that a family says of a grid, also what depends on words alone."""
+    blocks = family(grid)
+    if not isinstance(family, WordFamily):
+        return blocks
+    meeting = grid.meeting(family.key)
+    of_words = tuple(block.at(meeting.cell) for block in family.word_blocks(meeting.pairs))
+    return NodeBlocks(blocks.link + of_words, blocks.null)
+
+
+def checked(family: str, block: Block, n_cells: int) -> Block:
+    """The block; one that does not cover the cells is a fault of the family, said by name."""
     rows = len(block.index) if block.index is not None else len(block.table)  # type: ignore[arg-type]
     if rows != n_cells:
         raise ConfigError(f"feature family {family!r} gave {rows} rows for {n_cells} cells ({block.names[:3]}...)")
@@ -118,4 +137,9 @@ def _prefixed(family: str, block: Block, n_cells: int) -> Block:
         raise ConfigError(
             f"feature family {family!r} gave {block.table.shape[1]} columns and {len(block.names)} names"
         )
-    return replace(block, names=tuple(f"{family}.{name}" for name in block.names))
+    return block
+
+
+def _prefixed(family: str, block: Block, n_cells: int) -> Block:
+    """The block with full names."""
+    return replace(checked(family, block, n_cells), names=tuple(f"{family}.{name}" for name in block.names))

@@ -6,16 +6,24 @@ belongs to a source token, and source tokens are ordered by pair, then m).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TypeVar
 
 import numpy as np
 
 from ..types import SentencePair
+from .canvas import Canvas
+from .lexicon import Lexicon
+from .meeting import Meeting, Memory, Signal, WordKey
 
 T = TypeVar("T")
+Named = tuple[tuple[str, ...], np.ndarray]  # columns' names and a table
+MARGIN = 3  # zeros around a pair on a canvas: as far as most families look beyond an edge
+PART_PLACES = 40_000
+WIDEST = 1.5  # times the narrowest
 
 
 @dataclass(frozen=True)
@@ -36,10 +44,37 @@ class Words:
     cell: np.ndarray
 
 
-def _ragged_arange(counts: np.ndarray) -> np.ndarray:
-    """0..counts[0]-1, 0..counts[1]-1, ... in one array."""
-    starts = np.cumsum(counts) - counts
-    return np.arange(counts.sum()) - np.repeat(starts, counts)
+@dataclass(frozen=True)
+class Laid:
+    """A grid on a canvas: `place` [C] of each cell, `line` [Ts] of each row, `column_line` [Tt] of each column."""
+
+    canvas: Canvas
+    place: np.ndarray
+    line: np.ndarray
+    column_line: np.ndarray
+
+    @staticmethod
+    def of(canvas: Canvas, grid: Grid) -> Laid:
+        place = np.flatnonzero(canvas.inside)
+        line = canvas.line(grid.source_pair, grid.source_position)
+        return Laid(canvas, place, line, canvas.turn.line(grid.target_pair, grid.target_position))
+
+    def turn(self, mirror: Grid) -> Laid:
+        """For the other side's grid: the same places in its order."""
+        return Laid(self.canvas.turn, self.place[mirror.by_column], self.column_line, self.line)
+
+
+_OTHER_SIDE = {"row": "column", "column": "row", "source": "target", "target": "source"}
+
+
+@lru_cache(maxsize=1024)
+def _other_side(name: str) -> str:
+    return re.sub("row|column|source|target", lambda found: _OTHER_SIDE[found[0]], name)
+
+
+def _words(tokens: list[str], layer: Callable[[str], list], key: WordKey) -> Iterable:
+    forms = map(key.form, tokens)
+    return zip(forms, *(layer(name) for name in key.layers), strict=True) if key.layers else forms
 
 
 class Grid:
@@ -51,32 +86,50 @@ class Grid:
     Per token: `source_pair`, `source_position` [Ts] and `target_pair`, `target_position` [Tt].
     """
 
-    def __init__(self, pairs: Sequence[SentencePair]) -> None:
+    def __init__(self, pairs: Sequence[SentencePair], memory: Memory | None = None) -> None:
         self.pairs = list(pairs)
         self.n_source = np.array([len(p.source) for p in self.pairs], dtype=np.int64)
         self.n_target = np.array([len(p.target) for p in self.pairs], dtype=np.int64)
-        self.source_start = np.cumsum(self.n_source) - self.n_source
-        self.target_start = np.cumsum(self.n_target) - self.n_target
-        number = np.arange(len(self.pairs))
-        self.source_pair = np.repeat(number, self.n_source)
-        self.target_pair = np.repeat(number, self.n_target)
-        self.source_position = _ragged_arange(self.n_source)
-        self.target_position = _ragged_arange(self.n_target)
-        cells = self.n_source * self.n_target
-        self.cell_start = np.cumsum(cells) - cells
-        self.pair = np.repeat(number, cells)
-        within = _ragged_arange(cells)
-        width = np.maximum(self.n_target, 1)[self.pair]
-        self.m, self.n = within // width, within % width
-        self.source_token = self.source_start[self.pair] + self.m
-        self.target_token = self.target_start[self.pair] + self.n
+        self._memory = memory
+        self._mirror: Grid | None = None
         self._memo: dict[object, object] = {}
         self._shared: dict[object, object] = {}
-        self._mirror: Grid | None = None
+        self._place()
 
-    @property
-    def n_cells(self) -> int:
-        return len(self.pair)
+    def _place(self) -> None:
+        self.source_start = np.cumsum(self.n_source) - self.n_source
+        self.target_start = np.cumsum(self.n_target) - self.n_target
+        number = np.arange(len(self.n_source))
+        self.source_pair = np.repeat(number, self.n_source)
+        self.target_pair = np.repeat(number, self.n_target)
+        self.source_position = np.arange(len(self.source_pair)) - self.source_start[self.source_pair]
+        self.target_position = np.arange(len(self.target_pair)) - self.target_start[self.target_pair]
+        cells = self.n_source * self.n_target
+        self.cell_start = np.cumsum(cells) - cells
+        self.n_cells = int(cells.sum())
+
+    # Coordinates of cells are made when they are asked for.
+
+    @cached_property
+    def source_token(self) -> np.ndarray:
+        return np.repeat(np.arange(len(self.source_pair)), self._row_length)
+
+    @cached_property
+    def n(self) -> np.ndarray:
+        width = self._row_length  # a row is a run of cells whose target tokens follow one another
+        return np.arange(self.n_cells) - np.repeat(np.cumsum(width) - width, width)
+
+    @cached_property
+    def pair(self) -> np.ndarray:
+        return self.source_pair[self.source_token]
+
+    @cached_property
+    def m(self) -> np.ndarray:
+        return self.source_position[self.source_token]
+
+    @cached_property
+    def target_token(self) -> np.ndarray:
+        return self.target_start[self.source_pair][self.source_token] + self.n
 
     def source_layer(self, name: str) -> list:
         """A layer's values for all source tokens, flat. Missing layers are an error that names the annotator."""
@@ -123,9 +176,16 @@ class Grid:
 
     def flipped(self) -> Grid:
         """The grid of the pairs seen from the other side. What `shared` computes is computed once for the two."""
-        other = Grid([pair.flip() for pair in self.pairs])
-        other._mirror, other._shared = self, self._shared
+        other = Grid.__new__(Grid)
+        other.n_source, other.n_target = self.n_target, self.n_source
+        other._memory, other._mirror, other._memo, other._shared = self._memory, self, {}, self._shared
+        other._place()
         return other
+
+    @cached_property
+    def pairs(self) -> list[SentencePair]:
+        """Set by who makes a grid of pairs; a flipped one seldom needs them."""
+        return [pair.flip() for pair in self._mirror.pairs] if self._mirror is not None else []
 
     @property
     def is_flipped(self) -> bool:
@@ -134,6 +194,58 @@ class Grid:
     def words(self, key: str | Callable[[str], object] = "token", *layers: str) -> Words:
         """Distinct words: by token, by `key(token)`, or by (token, layer values...)."""
         return self.memo(("words", key, layers), lambda: self._distinct(key, layers))
+
+    def meeting(self, key: WordKey) -> Meeting:
+        """The words under a key, numbered for as long as the grid's memory lasts, and what two of them are."""
+        return self.memo(("meeting", key), lambda: self._meeting(key))
+
+    def _meeting(self, key: WordKey) -> Meeting:
+        if self._mirror is not None:
+            return self._mirror.meeting(key).turn(self._mirror.by_column)
+        lexicon, known = (Lexicon(), None) if self._memory is None else self._memory.of(key)
+        sides = (self.source_tokens, self.source_layer), (self.target_tokens, self.target_layer)
+        with lexicon.lock:
+            source, target = (lexicon.numbers(_words(tokens, layer, key)) for tokens, layer in sides)
+        return Meeting(lexicon, known, source, target, (self.source_token, self.target_token))
+
+    def figure(self, signal: Signal, directed: bool = False) -> np.ndarray:
+        """[C] a figure of the two words of each cell; the same from either side unless `directed`."""
+        if self._mirror is None:
+            return self.meeting(signal.key).figure(signal)
+        seen = signal.from_the_other_side if directed else signal
+        return self.memo(seen, lambda: self._mirror.figure(seen)[self._mirror.by_column])
+
+    def parts(self, memory: Memory) -> list[tuple[np.ndarray, Grid]]:
+        """Small grids of pairs of like width, which stay in a processor's cache, and which pairs each has."""
+        if self._mirror is not None:
+            return self.memo("parts", lambda: [(who, part.flipped()) for who, part in self._mirror.parts(memory)])
+        return self.memo(
+            "parts",
+            lambda: [(who, Grid([self.pairs[p] for p in who.tolist()], memory)) for who in self._like_widths()],
+        )
+
+    def _like_widths(self) -> Iterator[np.ndarray]:
+        order = np.argsort(self.n_target, kind="stable")
+        width = self.n_target[order] + MARGIN
+        places = np.cumsum((self.n_source[order] + MARGIN) * width)
+        first = 0
+        while first < len(order):
+            most = places[first - 1] if first else 0
+            last = min(
+                np.searchsorted(places, most + PART_PLACES),
+                np.searchsorted(width, WIDEST * width[first], side="right"),
+            )
+            last = max(int(last), first + 1)
+            yield order[first:last]
+            first = last
+
+    def laid_out(self, margin: int = MARGIN) -> Laid:
+        """The cells on a canvas with at least this margin."""
+        if self._mirror is not None:
+            return self.memo(("laid out", margin), lambda: self._mirror.laid_out(margin).turn(self._mirror))
+        return self.memo(
+            ("laid out", margin), lambda: Laid.of(Canvas.of(self.n_source, self.n_target, margin), self)
+        )
 
     def memo(self, key: object, compute: Callable[[], T]) -> T:
         """What several families need of this grid is computed by the first and kept for the others."""
@@ -150,7 +262,7 @@ class Grid:
     def _distinct(self, key: str | Callable[[str], object], layers: tuple[str, ...]) -> Words:
         if self._mirror is not None:  # words and their pairs keep their numbers, so that `shared` fits both
             w = self._mirror.words(key, *layers)
-            return Words(w.values, w.target, w.source, w.right, w.left, w.cell[self._mirror._by_column])
+            return Words(w.values, w.target, w.source, w.right, w.left, w.cell[self._mirror.by_column])
         source: list = self.source_tokens
         target: list = self.target_tokens
         if callable(key):
@@ -166,6 +278,12 @@ class Grid:
         distinct, cell = np.unique(code, return_inverse=True)
         return Words(list(number), source_ids, target_ids, distinct // size, distinct % size, cell)
 
+    def from_either_side(self, key: object, compute: Callable[[], Named]) -> Named:
+        """Named columns over the canvas that are the same from either side, but that rows and columns, source and
+        target have changed places in their names."""
+        flipped, (names, table) = self.shared(key, lambda: (self.is_flipped, compute()))
+        return (names if flipped == self.is_flipped else tuple(map(_other_side, names))), table
+
     # Reductions over a row (a source token's cells) or a column (a target token's cells) of each pair.
 
     def row_max(self, values: np.ndarray, empty: float = 0.0) -> np.ndarray:
@@ -174,7 +292,7 @@ class Grid:
 
     def column_max(self, values: np.ndarray, empty: float = 0.0) -> np.ndarray:
         """[Tt, ...] the maximum over each target token's cells."""
-        return _run_max(values[self._by_column], self._column_length, empty)
+        return _run_max(values[self.by_column], self._column_length, empty)
 
     @cached_property
     def _row_length(self) -> np.ndarray:
@@ -185,7 +303,7 @@ class Grid:
         return self.n_source[self.target_pair]
 
     @cached_property
-    def _by_column(self) -> np.ndarray:
+    def by_column(self) -> np.ndarray:
         """[C] cells in the order of their target tokens: that of the flipped grid."""
         within, height = self._number - self.cell_start[self.pair], self.n_source[self.pair]
         return self.cell_start[self.pair] + within % height * self._width + within // height

@@ -2,62 +2,83 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from .base import Block, NodeBlocks
-from .grid import Grid
-from .string import base_similarity, forms
+from .grid import Grid, Laid
+from .meeting import Signal, WordKey, WordPairs
+from .string import base_similarity
+
+NEIGHBOUR_COLUMNS = ("left_match", "right_match", "both_match", "all_match", "identical_both_match")
 
 
-def _coarse(tag: str) -> str:
+def _no_word(token: str) -> str:
+    return ""
+
+
+TAG = WordKey(_no_word, ("pos",))  # a word is its tag alone
+
+
+def _lower(words: Sequence[tuple[str, str]]) -> list[str]:
+    return [tag.lower() for _, tag in words]
+
+
+def _coarse(words: Sequence[tuple[str, str]]) -> list[str]:
     """Word class of a Penn tag: VBZ and VBD are both verbs."""
-    return tag[:2] if tag[:1].isalpha() else "."
+    return [tag[:2] if tag[:1].isalpha() else "." for _, tag in words]
+
+
+same_tag = Signal("pos.match", TAG, lambda pairs: pairs.left == pairs.right)
 
 
 @dataclass(frozen=True)
 class Pos:
     name: str = "pos"
     requires: tuple[str, ...] = ("pos",)
+    key: ClassVar[WordKey] = TAG
+
+    def word_blocks(self, pairs: WordPairs) -> tuple[Block, ...]:
+        names, number = pairs.lexicon.named("pos", _lower)
+        number_of: dict[str, int] = {}
+        meet = zip(number[pairs.left].tolist(), number[pairs.right].tolist(), strict=True)
+        both = [number_of.setdefault(f"{names[a]}2{names[b]}", len(number_of)) for a, b in meet]
+        match = np.empty((len(pairs), 3))
+        match[:, 0] = pairs.left == pairs.right
+        match[:, 1] = pairs.equal("pos.coarse", _coarse)
+        match[:, 2] = pairs.left != pairs.right
+        return (
+            Block(("match", "coarse_match", "no_match"), match),
+            Block(tuple(number_of), None, np.array(both, dtype=np.int64)),
+        )
 
     def __call__(self, grid: Grid) -> NodeBlocks:
-        source, target = grid.source_layer("pos"), grid.target_layer("pos")
-        tags: dict[str, int] = {}
-        source_tag = np.array([tags.setdefault(t, len(tags)) for t in source], dtype=np.int64)
-        target_tag = np.array([tags.setdefault(t, len(tags)) for t in target], dtype=np.int64)
-        coarse: dict[str, int] = {}
-        coarse_of = np.array([coarse.setdefault(_coarse(t), len(coarse)) for t in tags], dtype=np.int64)
-        n_tags = max(len(tags), 1)
-        pair_of_cell = source_tag[grid.source_token] * n_tags + target_tag[grid.target_token]
-        distinct, index = np.unique(pair_of_cell, return_inverse=True)
-        left, right = distinct // n_tags, distinct % n_tags
-        names = [t.lower() for t in tags]
-        pair_names = tuple(f"{names[a]}2{names[b]}" for a, b in zip(left, right, strict=True))
-        match = np.column_stack([left == right, coarse_of[left] == coarse_of[right], left != right]).astype(float)
-        base = base_similarity(grid)[forms(grid).cell]
-        identical = base >= 1.0
-        same_tag = np.where(identical, source_tag[grid.source_token], -1)
+        meeting, laid, base = grid.meeting(TAG), grid.laid_out(), grid.figure(base_similarity)
+        names, number = meeting.lexicon.named("pos", _lower)
+        tag = number[meeting.source]
+        neighbours = grid.shared("pos.neighbours", lambda: _neighbours(grid, laid))
         link = (
-            Block(("match", "coarse_match", "no_match"), match, index),
-            Block(pair_names, None, index),
-            Block(tuple(f"identical:{t}" for t in names), None, same_tag),
-            Block(NEIGHBOUR_COLUMNS, self._neighbours(grid, match[index], identical)),
+            Block(tuple(f"identical:{t}" for t in names), None, np.where(base >= 1.0, tag[grid.source_token], -1)),
+            Block(NEIGHBOUR_COLUMNS, neighbours, laid.place),
         )
         matched = grid.row_max(base) >= 0.9
         null = (
-            Block(tuple(f"null:{t}" for t in names), None, source_tag),
-            Block(tuple(f"null_matched:{t}" for t in names), None, np.where(matched, source_tag, -1)),
+            Block(tuple(f"null:{t}" for t in names), None, tag),
+            Block(tuple(f"null_matched:{t}" for t in names), None, np.where(matched, tag, -1)),
         )
         return NodeBlocks(link, null)
 
-    @staticmethod
-    def _neighbours(grid: Grid, match: np.ndarray, identical: np.ndarray) -> np.ndarray:
-        """[C, 5] whether the tags to the left and right match, and both while the words do."""
-        padded = np.vstack([match, np.zeros((1, match.shape[1]))])
-        left, right = padded[grid.shift(-1, -1)], padded[grid.shift(1, 1)]
-        both = left[:, 0] * right[:, 0]
-        return np.column_stack([left[:, 0], right[:, 0], both, both * match[:, 0], both * identical])
 
-
-NEIGHBOUR_COLUMNS = ("left_match", "right_match", "both_match", "all_match", "identical_both_match")
+def _neighbours(grid: Grid, laid: Laid) -> np.ndarray:
+    """[places, 5] whether the tags to the left and right match, and both while the words do."""
+    canvas, table = laid.canvas, np.zeros((len(NEIGHBOUR_COLUMNS), laid.canvas.size))
+    match = canvas.field(grid.figure(same_tag), laid.place)
+    identical = canvas.field(grid.figure(base_similarity) >= 1.0, laid.place)
+    table[0], table[1] = canvas.near(match, -1, -1), canvas.near(match, 1, 1)
+    table[2] = table[0] * table[1]
+    table[3] = table[2] * canvas.near(match, 0, 0)
+    table[4] = table[2] * canvas.near(identical, 0, 0)
+    return table.T

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .base import Block, NodeBlocks
+from .canvas import Canvas
 from .grid import Grid
 
 
@@ -16,23 +17,32 @@ class Position:
     requires: tuple[str, ...] = ()
 
     def __call__(self, grid: Grid) -> NodeBlocks:
-        n_source, n_target = grid.n_source[grid.pair], grid.n_target[grid.pair]
-        relative = np.abs(grid.m / n_source - grid.n / n_target)
-        absolute = np.minimum(np.abs(grid.m - grid.n), 30) / 30
-        last_m, last_n = grid.m == n_source - 1, grid.n == n_target - 1
-        columns = {
-            "relative": relative,
-            "absolute": absolute,
-            "relative<0.05": relative < 0.05,
-            "relative<0.15": relative < 0.15,
-            "relative>0.5": relative > 0.5,
-            "both_first": (grid.m == 0) & (grid.n == 0),
-            "both_last": last_m & last_n,
-            "one_last": last_m != last_n,
-        }
-        table = np.column_stack([np.asarray(v, dtype=np.float64) for v in columns.values()])
         position, length = grid.source_position, grid.n_source[grid.source_pair]
         ratio = (grid.n_target / np.maximum(grid.n_source + grid.n_target, 1))[grid.source_pair]
         null = np.column_stack([position == 0, position == length - 1, ratio]).astype(np.float64)
-        link_block = Block(tuple(columns), table)
-        return NodeBlocks((link_block,), (Block(("null_first", "null_last", "null_ratio"), null),))
+        laid = grid.laid_out()
+        names, table = grid.shared("position", lambda: _table(laid.canvas))
+        link = Block(names, table, laid.place)
+        return NodeBlocks((link,), (Block(("null_first", "null_last", "null_ratio"), null),))
+
+
+def _table(canvas: Canvas) -> tuple[tuple[str, ...], np.ndarray]:
+    """What is the same from either side: names and a table over the canvas."""
+    relative = canvas.distance
+    row, column = canvas.row_position[:, None], np.arange(canvas.pitch)
+    last_row = row == canvas.n_source[canvas.row_pair][:, None] - 1
+    last_column = (column == canvas.n_target[:, None] - 1)[canvas.row_pair]
+    columns = {
+        "relative": relative,
+        "absolute": np.minimum(np.abs(row - column), 30) / 30,
+        "relative<0.05": relative < 0.05,
+        "relative<0.15": relative < 0.15,
+        "relative>0.5": relative > 0.5,
+        "both_first": (row == 0) & (column == 0),
+        "both_last": last_row & last_column,
+        "one_last": last_row != last_column,
+    }
+    table = np.empty((len(columns), canvas.size))
+    for line, values in zip(table, columns.values(), strict=True):
+        line[:] = values.ravel()
+    return tuple(columns), table.T

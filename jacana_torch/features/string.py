@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import ClassVar
 
 import numpy as np
-from scipy import sparse
 
 from ..annotate.normalise import matching_form
-from .acronyms import acronyms
+from .acronyms import acronyms, is_acronym
 from .base import Block, NodeBlocks
-from .grid import Grid, Words
+from .grid import Grid
+from .meeting import Signal, WordKey, WordPairs
+from .ngrams import shared_ngrams
 from .wordlists import FUNCTION_WORDS, NEGATIONS, NICKNAMES, WORD_CLASSES, number_value, stem, variant, word_class
 
+FORM = WordKey(matching_form)  # the word as features compare it: PTB escapes and typographic variants undone
 MEASURES = (
     "jaro_winkler", "dice", "hamming", "jaccard", "levenshtein", "ngram3", "ngram4", "prefix", "suffix",
 )  # fmt: skip
@@ -22,60 +25,38 @@ NULL_COLUMNS = ("bias", "best_identical", "best_same", "best_max", "no_same", "n
 _NICKNAME_WORDS = frozenset(word for pair in NICKNAMES for word in pair)
 
 
-@lru_cache(maxsize=1 << 17)
 def _phonetic(word: str) -> str:
     import jellyfish
 
     return jellyfish.metaphone(word) if word.isalpha() and word.isascii() else ""
 
 
-def forms(grid: Grid) -> Words:
-    """The distinct words of a grid as features compare them: PTB escapes and typographic variants undone."""
-    return grid.words(matching_form)
+def _each(function: Callable) -> Callable[[Sequence[str]], list]:
+    """`function` of each word in lower case."""
+    return lambda words: [function(w.lower()) for w in words]
 
 
-def _codes(values: Sequence) -> np.ndarray:
-    """Equal values get equal numbers; empty ones (None, "") never equal anything."""
-    number: dict = {}
-    codes = [-1 - i if v is None or v == "" else number.setdefault(v, len(number)) for i, v in enumerate(values)]
-    return np.array(codes, dtype=np.int64)
-
-
-def equal(values: Sequence, words: Words) -> np.ndarray:
-    codes = _codes(values)
-    return codes[words.left] == codes[words.right]
-
-
-def _ngram_overlap(lower: Sequence[str], n: int, words: Words) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Shared distinct n-grams of each pair, and how many each word has (a shorter word counts as one n-gram)."""
-    grams = [{w[i : i + n] for i in range(max(len(w) - n + 1, 1))} for w in lower]
-    number: dict[str, int] = {}
-    columns = [number.setdefault(g, len(number)) for gs in grams for g in gs]
-    counts = np.array([len(gs) for gs in grams], dtype=np.int64)
-    pointers = np.concatenate([[0], np.cumsum(counts)])
-    shape = (len(lower), max(len(number), 1))
-    matrix = sparse.csr_matrix((np.ones(len(columns), dtype=np.float32), columns, pointers), shape=shape)
-    shared = np.asarray(matrix[words.left].multiply(matrix[words.right]).sum(axis=1)).ravel()
-    return shared.astype(np.float64), counts[words.left], counts[words.right]
-
-
-def similarities(lower: Sequence[str], words: Words) -> np.ndarray:
-    """[U, 9] the MEASURES for each distinct pair, all between 0 and 1, and the same in either order.
+def similarities(pairs: WordPairs) -> np.ndarray:
+    """[U, 9] the MEASURES for each pair, all between 0 and 1, and the same in either order.
 
     Jaro too: the leftmost free match in a window of the longer word's length is the same one seen from both.
     """
+    return pairs.shared("string.measures", lambda: _similarities(pairs))
+
+
+def _similarities(pairs: WordPairs) -> np.ndarray:
     from rapidfuzz.distance import Hamming, JaroWinkler, Levenshtein, Postfix, Prefix
     from rapidfuzz.process import cpdist
 
-    strings = np.array(lower, dtype=object)
-    left, right = strings[words.left].tolist(), strings[words.right].tolist()
+    lower = pairs.lexicon.attribute("lower", lambda words: _objects([w.lower() for w in words]))
+    left, right = lower[pairs.left].tolist(), lower[pairs.right].tolist()
 
     def fuzz(scorer: Callable) -> np.ndarray:
         return cpdist(left, right, scorer=scorer, dtype=np.float32).astype(np.float64)
 
-    shared2, a2, b2 = _ngram_overlap(lower, 2, words)
-    shared3, a3, b3 = _ngram_overlap(lower, 3, words)
-    shared4, a4, b4 = _ngram_overlap(lower, 4, words)
+    shared2, a2, b2 = shared_ngrams(pairs, 2)
+    shared3, a3, b3 = shared_ngrams(pairs, 3)
+    shared4, a4, b4 = shared_ngrams(pairs, 4)
     return np.column_stack(
         [
             fuzz(JaroWinkler.normalized_similarity),
@@ -91,6 +72,12 @@ def similarities(lower: Sequence[str], words: Words) -> np.ndarray:
     )
 
 
+def _objects(values: Sequence) -> np.ndarray:
+    out = np.empty(len(values), dtype=object)
+    out[:] = values
+    return out
+
+
 def _hyphen_match(left: str, right: str) -> bool:
     """Algorithm 1's special cases: a part of a hyphenated word against a word, or part by part."""
     a, b = left.split("-"), right.split("-")
@@ -100,54 +87,52 @@ def _hyphen_match(left: str, right: str) -> bool:
     return any(p and stem(p) == stem(other) for p in parts)
 
 
-def same_word(lower: Sequence[str], words: Words) -> np.ndarray:
+def identical(pairs: WordPairs) -> np.ndarray:
+    """[U] whether the words are identical, ignoring case."""
+    return pairs.equal("lower", _each(str))
+
+
+def same_word(pairs: WordPairs) -> np.ndarray:
     """[U] Algorithm 1's "identical ignoring case": equal stems, one stem beginning the other, hyphenated parts."""
-    stems = [stem(w) for w in lower]
-    codes = _codes(stems)
-    same = codes[words.left] == codes[words.right]
-    first3 = _codes([s[:3] if len(s) > 2 else None for s in stems])
-    candidates = np.flatnonzero(~same & (first3[words.left] == first3[words.right]))
-    for u in candidates:  # few: pairs that share their first three letters
-        a, b = stems[words.left[u]], stems[words.right[u]]
+    return pairs.shared("string.same", lambda: _same_word(pairs))
+
+
+def _same_word(pairs: WordPairs) -> np.ndarray:
+    words, left, right = pairs.lexicon.words, pairs.left, pairs.right
+    same = pairs.equal("stem", _each(stem))
+    start = pairs.equal("stem.start", _each(lambda w: s[:3] if len(s := stem(w)) > 2 else None))
+    for u in np.flatnonzero(~same & start).tolist():  # few: pairs that share their first three letters
+        a, b = stem(words[left[u]].lower()), stem(words[right[u]].lower())
         same[u] = a.startswith(b) or b.startswith(a)
-    hyphened = np.array(["-" in w[1:-1] for w in lower], dtype=bool)
-    for u in np.flatnonzero(~same & (hyphened[words.left] | hyphened[words.right])):
-        same[u] = _hyphen_match(lower[words.left[u]], lower[words.right[u]])
+    hyphened = pairs.lexicon.attribute("hyphen", _each(lambda w: "-" in w[1:-1]))
+    for u in np.flatnonzero(~same & (hyphened[left] | hyphened[right])).tolist():
+        same[u] = _hyphen_match(words[left[u]].lower(), words[right[u]].lower())
     return same
 
 
-def _lower(grid: Grid) -> list[str]:
-    return grid.shared("string.lower", lambda: [w.lower() for w in forms(grid).values])
-
-
-def _measures(grid: Grid) -> np.ndarray:
-    """[U, 9]"""
-    words, lower = forms(grid), _lower(grid)
-    return grid.shared("string.measures", lambda: similarities(lower, words))
-
-
-def _same(grid: Grid) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """[U] each: identical ignoring case, the same by Algorithm 1, variants in spelling."""
-    words, lower = forms(grid), _lower(grid)
-    return grid.shared(
-        "string.same",
-        lambda: (equal(lower, words), same_word(lower, words), equal([variant(w) for w in lower], words)),
-    )
-
-
-def base_similarity(grid: Grid) -> np.ndarray:
-    """[U] one figure in 0..1 per distinct pair of forms: 1 the same word, 0.9 the same stem, else how alike
-    they look where that is more than chance. Families that weigh neighbours or competitors use it."""
+def base_of(pairs: WordPairs) -> np.ndarray:
+    """[U] one figure in 0..1: 1 the same word, 0.9 the same stem, else how alike they look where that is more than
+    chance. Families that weigh neighbours or competitors use it."""
 
     def compute() -> np.ndarray:
-        alike = _measures(grid)[:, 0]  # Jaro-Winkler
-        identical, same, variants = _same(grid)
+        alike = similarities(pairs)[:, 0]  # Jaro-Winkler
         score = np.where(alike > 0.85, 0.7 * alike, 0.0)
-        score = np.where(same, 0.9, score)
-        score = np.where(variants, 0.95, score)
-        return np.where(identical, 1.0, score)
+        score = np.where(same_word(pairs), 0.9, score)
+        score = np.where(pairs.equal("variant", _each(variant)), 0.95, score)
+        return np.where(identical(pairs), 1.0, score)
 
-    return grid.shared("string.base", compute)
+    return pairs.shared("string.base", compute)
+
+
+def best_of(pairs: WordPairs) -> np.ndarray:
+    """[U] the largest of the measures, 1 for the same word."""
+    return np.where(same_word(pairs), 1.0, similarities(pairs).max(axis=1, initial=0.0))
+
+
+base_similarity = Signal("string.base", FORM, base_of)
+identical_words = Signal("string.identical", FORM, identical)
+same_words = Signal("string.same", FORM, same_word)
+best_measure = Signal("string.best", FORM, best_of)
 
 
 @dataclass(frozen=True)
@@ -157,95 +142,103 @@ class String:
     threshold: float = 0.75
     name: str = "string"
     requires: tuple[str, ...] = ()
+    key: ClassVar[WordKey] = FORM
+
+    def word_blocks(self, pairs: WordPairs) -> tuple[Block, ...]:
+        likeness = pairs.shared(("string.likeness", self.threshold), lambda: self._likeness(pairs))
+        return (
+            Block(*likeness),
+            _classes(pairs),
+            _identity_by_word(pairs),
+            _function_pairs(pairs),
+        )
 
     def __call__(self, grid: Grid) -> NodeBlocks:
-        words, lower = forms(grid), _lower(grid)
-        identical, same, _ = _same(grid)
-        names, table = grid.shared(("string.pairs", self.threshold), lambda: self._word_pairs(grid))
-        link = (
-            Block(names, table, words.cell),
-            _classes(words, identical, same),
-            _identity_by_word(words, lower, identical),
-            _function_pairs(words, lower, identical),
-            Block(("acronym",), acronyms(grid)[:, None]),
-        )
-        candidates = np.column_stack([identical, same, table[:, names.index("max")]])
-        return NodeBlocks(link, _null(grid, words, lower, candidates))
+        return NodeBlocks((Block(("acronym",), _acronym_cells(grid)[:, None]),), _null(grid))
 
-    def _word_pairs(self, grid: Grid) -> tuple[tuple[str, ...], np.ndarray]:
+    def _likeness(self, pairs: WordPairs) -> tuple[tuple[str, ...], np.ndarray]:
         """Names and a table [U, K] of what is the same for two words in either order."""
-        words, lower, measures = forms(grid), _lower(grid), _measures(grid)
-        identical, same, variants = _same(grid)
-        best = np.where(same, 1.0, measures.max(axis=1))
+        measures, same, alike = similarities(pairs), same_word(pairs), identical(pairs)
+        best = best_of(pairs)
         columns = {name: measures[:, i] for i, name in enumerate(MEASURES)}
-        columns |= {"identical": equal(words.values, words), "identical_ci": identical, "same_word": same}
-        columns["same_word_only"] = same & ~identical
+        columns |= {"identical": pairs.left == pairs.right, "identical_ci": alike, "same_word": same}
+        columns["same_word_only"] = same & ~alike
         columns["max"] = best
         columns["max_match"] = np.where(~same & (best > self.threshold), best, 0.0)
         for bound in (0.6, 0.75, 0.85, 0.92):
             columns[f"jaro_winkler>{bound}"] = ~same & (measures[:, 0] > bound)
-        columns["variant"] = ~identical & variants
-        columns["phonetic"] = ~same & equal([_phonetic(w) for w in lower], words)
-        columns |= _numbers(lower, words)
-        columns["nickname"] = _nicknames(lower, words)
-        negative = np.array([w in NEGATIONS for w in lower], dtype=bool)
-        columns["negations"] = negative[words.left] & negative[words.right]
-        table = np.empty((len(words.left), len(columns)))
+        columns["variant"] = ~alike & pairs.equal("variant", _each(variant))
+        columns["phonetic"] = ~same & pairs.equal("phonetic", _each(_phonetic))
+        columns |= _numbers(pairs)
+        columns["nickname"] = _nicknames(pairs)
+        columns["negations"] = pairs.both("negation", _each(NEGATIONS.__contains__))
+        table = np.empty((len(pairs), len(columns)))
         for k, values in enumerate(columns.values()):
             table[:, k] = values
         return tuple(columns), table
 
 
-def _numbered(keys: Sequence[str | None]) -> tuple[tuple[str, ...], np.ndarray]:
-    """The distinct keys in order, and each one's number; None is -1."""
-    names: dict[str, int] = {}
-    number = [-1 if key is None else names.setdefault(key, len(names)) for key in keys]
-    return tuple(names), np.array(number, dtype=np.int64)
-
-
-def _identity_by_word(words: Words, lower: list[str], identical: np.ndarray) -> Block:
+def _identity_by_word(pairs: WordPairs) -> Block:
     """Which function word or punctuation mark matches itself: `the` is less telling than `between`."""
 
-    def telling(word: str) -> bool:
-        return word in FUNCTION_WORDS or (len(word) == 1 and word_class(word) == "punct")
+    def telling(word: str) -> str | None:
+        small = word in FUNCTION_WORDS or (len(word) == 1 and word_class(word) == "punct")
+        return f"same={word}" if small else None
 
-    names, number = _numbered([f"same={w}" if telling(w) else None for w in lower])
-    return Block(names, None, np.where(identical, number[words.left], -1)[words.cell])
+    names, number = pairs.lexicon.named("string.identity", _each(telling))
+    return Block(names, None, np.where(identical(pairs), number[pairs.left], -1))
 
 
-def _function_pairs(words: Words, lower: list[str], identical: np.ndarray) -> Block:
+def _function_pairs(pairs: WordPairs) -> Block:
     """Which two function words meet (`of~for`): a closed class, so training sees every pair that matters."""
-    function = np.array([w in FUNCTION_WORDS for w in lower], dtype=bool)
-    ask = np.flatnonzero(function[words.left] & function[words.right] & ~identical)
-    names, number = _numbered([f"{lower[words.left[u]]}~{lower[words.right[u]]}" for u in ask])
-    per_pair = np.full(len(words.left), -1, dtype=np.int64)
-    per_pair[ask] = number
-    return Block(names, None, per_pair[words.cell])
+    ask = np.flatnonzero(pairs.both("function", _each(FUNCTION_WORDS.__contains__)) & ~identical(pairs))
+    words, names = pairs.lexicon.words, {}
+    number = np.full(len(pairs), -1, dtype=np.int64)
+    for u in ask.tolist():
+        name = f"{words[pairs.left[u]].lower()}~{words[pairs.right[u]].lower()}"
+        number[u] = names.setdefault(name, len(names))
+    return Block(tuple(names), None, number)
 
 
-def _null(grid: Grid, words: Words, lower: list[str], candidates: np.ndarray) -> tuple[Block, ...]:
-    """What speaks for leaving a source token out: its kind, and how good its best partner would be.
+def _acronym_cells(grid: Grid) -> np.ndarray:
+    meeting = grid.meeting(FORM)
+    maybe = meeting.lexicon.attribute(
+        "acronym", lambda words: np.array([is_acronym(w) for w in words], dtype=bool)
+    )
+    with_one = np.concatenate([grid.source_pair[maybe[meeting.source]], grid.target_pair[maybe[meeting.target]]])
+    return acronyms(grid, np.unique(with_one).tolist())
 
-    `candidates` [U, 3]: whether two words are identical, whether they are the same word, how alike they look.
-    """
-    best = grid.row_max(candidates[words.cell])
-    base = base_similarity(grid)[words.cell]
+
+def _kinds(words: Sequence[str]) -> np.ndarray:
+    return np.array([WORD_CLASSES.index(word_class(w)) for w in words], dtype=np.int64)
+
+
+def _null(grid: Grid) -> tuple[Block, ...]:
+    """What speaks for leaving a source token out: its kind, and how good its best partner would be."""
+    signals = (identical_words, same_words, best_measure)
+    best = np.column_stack([grid.row_max(grid.figure(signal)) for signal in signals])
+    base = grid.figure(base_similarity)
     column_best = grid.column_max(base)[grid.target_token]
     rival = grid.row_max(np.where(base > 0, column_best - base, 0.0))
     values = np.column_stack([np.ones(len(best)), best, 1.0 - best[:, 1], best[:, 2] < 0.5, rival])
-    kind = np.array([WORD_CLASSES.index(word_class(w)) for w in words.values], dtype=np.int64)[words.source]
-    names, number = _numbered([f"word={w}" if w in FUNCTION_WORDS or len(w) == 1 else None for w in lower])
+    meeting = grid.meeting(FORM)
+    kind = meeting.lexicon.attribute("kind", _kinds)[meeting.source]
+    names, number = meeting.lexicon.named(
+        "string.null", _each(lambda w: f"word={w}" if w in FUNCTION_WORDS or len(w) == 1 else None)
+    )
     return (
         Block(NULL_COLUMNS, values),
         Block(tuple(f"class={c}" for c in WORD_CLASSES), None, kind),
         Block(tuple(f"unmatched={c}" for c in WORD_CLASSES), None, np.where(best[:, 1] > 0, -1, kind)),
-        Block(names, None, number[words.source]),
+        Block(names, None, number[meeting.source]),
     )
 
 
-def _numbers(lower: list[str], words: Words) -> dict[str, np.ndarray]:
-    values = np.array([v if (v := number_value(w)) is not None else np.nan for w in lower])
-    left, right = values[words.left], values[words.right]
+def _numbers(pairs: WordPairs) -> dict[str, np.ndarray]:
+    values = pairs.lexicon.attribute(
+        "number", _each(lambda w: v if (v := number_value(w)) is not None else np.nan)
+    )
+    left, right = values[pairs.left], values[pairs.right]
     both = ~np.isnan(left) & ~np.isnan(right)
     return {
         "number_equal": both & (left == right),
@@ -254,21 +247,20 @@ def _numbers(lower: list[str], words: Words) -> dict[str, np.ndarray]:
     }
 
 
-def _nicknames(lower: list[str], words: Words) -> np.ndarray:
+def _nicknames(pairs: WordPairs) -> np.ndarray:
     """[U] whether one word is short for the other; only pairs of words that stand in the list are looked up."""
-    known = np.array([w in _NICKNAME_WORDS for w in lower], dtype=bool)
-    found = np.zeros(len(words.left), dtype=bool)
-    for u in np.flatnonzero(known[words.left] & known[words.right]):
-        found[u] = frozenset((lower[words.left[u]], lower[words.right[u]])) in NICKNAMES
+    words, found = pairs.lexicon.words, np.zeros(len(pairs), dtype=bool)
+    for u in np.flatnonzero(pairs.both("nickname", _each(_NICKNAME_WORDS.__contains__))).tolist():
+        found[u] = frozenset((words[pairs.left[u]].lower(), words[pairs.right[u]].lower())) in NICKNAMES
     return found
 
 
-def _classes(words: Words, identical: np.ndarray, same: np.ndarray) -> Block:
+def _classes(pairs: WordPairs) -> Block:
     """Which kinds of words meet, and whether they are the same word."""
-    kind = np.array([WORD_CLASSES.index(word_class(w)) for w in words.values], dtype=np.int64)
+    kind = pairs.lexicon.attribute("kind", _kinds)
     names, table = _class_table()
-    row = ((kind[words.left] * len(WORD_CLASSES) + kind[words.right]) * 2 + identical) * 2 + same
-    return Block(names, table, row[words.cell])
+    row = kind[pairs.left] * len(WORD_CLASSES) + kind[pairs.right]
+    return Block(names, table, (row * 2 + identical(pairs)) * 2 + same_word(pairs))
 
 
 @lru_cache(maxsize=1)

@@ -6,17 +6,20 @@ words, in steps for a linear model; where it stands in its row and column; and t
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from ..annotate.normalise import matching_form
 from ..errors import ConfigError
 from .base import Block, NodeBlocks
-from .grid import Grid, Words
+from .canvas import Canvas, table_of
+from .grid import Grid, Named
+from .lexicon import Lexicon
+from .meeting import Signal, WordKey, WordPairs
+from .string import FORM, identical, identical_words
 
 if TYPE_CHECKING:
     from ..resources.static_vectors import Vectors as Store
@@ -37,6 +40,7 @@ class Vectors:
     phrases: bool = True
     name: str = "vectors"
     requires: tuple[str, ...] = ()
+    key: ClassVar[WordKey] = FORM
 
     def __post_init__(self) -> None:
         given = [self.vectors] if isinstance(self.vectors, str) else list(self.vectors)
@@ -46,23 +50,38 @@ class Vectors:
         if not given or len(set(labels)) < len(labels):
             raise ConfigError(f"vectors={given}: there must be at least one, and no two of the same name")
 
-    def __call__(self, grid: Grid) -> NodeBlocks:
-        from .. import resources
+    def word_blocks(self, pairs: WordPairs) -> tuple[Block, ...]:
+        return tuple(_prefixed(label_of(which), *self._cosines(_store(which), pairs)) for which in self.vectors)
 
+    def __call__(self, grid: Grid) -> NodeBlocks:
+        laid = grid.laid_out()
         link: list[Block] = []
         null: list[Block] = []
         for which in self.vectors:
-            found = _Cosines.of(grid, resources.vectors(which))
-            prefix = label_of(which)
-            link.append(_pair_block(prefix, found, self.steps))
-            beside = _competition(grid, found)
+            found = _Cosines(grid, _store(which))
+            beside = [grid.from_either_side(("vectors.rivals", which), lambda f=found: table_of(_competition(f)))]
             if self.phrases:
-                beside |= _phrases(grid, found)
-            link.append(
-                Block(tuple(f"{prefix}.{n}" for n in beside), np.column_stack(list(beside.values())), None)
-            )
-            null.append(_null_block(prefix, grid, found))
+                phrases = grid.from_either_side(("vectors.phrases", which), lambda f=found: table_of(_phrases(f)))
+                beside.append(phrases)
+            link += [_prefixed(label_of(which), names, table, laid.place) for names, table in beside]
+            null.append(_prefixed(label_of(which), *_null_columns(found)))
         return NodeBlocks(tuple(link), tuple(null))
+
+    def _cosines(self, store: Store, pairs: WordPairs) -> Named:
+        """What the vectors of two words say of them."""
+        raw, same, known = raw_cosine(store, pairs), identical(pairs), _known(store, pairs.lexicon)
+        unlike = np.where(same, 0.0, np.maximum(raw, 0.0))
+        left, right = known[pairs.left], known[pairs.right]
+        columns = {
+            "cosine": np.where(same, 1.0, raw),
+            "cosine.not_identical": unlike,
+            "cosine.not_identical.squared": unlike**2,
+            "known.both": left & right,
+            "known.one": left != right,
+            "known.neither": ~left & ~right,
+            **{f"cosine>={step}": unlike >= step for step in self.steps},
+        }
+        return tuple(columns), np.column_stack([np.asarray(c, dtype=np.float64) for c in columns.values()])
 
 
 def label_of(name_or_path: str) -> str:
@@ -70,40 +89,46 @@ def label_of(name_or_path: str) -> str:
     return Path(name_or_path).stem if "/" in name_or_path or "\\" in name_or_path else name_or_path
 
 
-@dataclass(frozen=True)
-class _Cosines:
-    """`raw` [U] the cosine of each distinct pair of words, 0 where one is unknown; `cosine` has 1 for identical.
+def _prefixed(prefix: str, names: tuple[str, ...], table: np.ndarray, index: np.ndarray | None = None) -> Block:
+    return Block(tuple(f"{prefix}.{name}" for name in names), table, index)
 
-    `vectors` [W, d] of the grid's words, zero where unknown; `known` [W].
-    """
 
-    words: Words
-    vectors: np.ndarray
-    known: np.ndarray
-    raw: np.ndarray
-    cosine: np.ndarray
-    identical: np.ndarray
+def _store(which: str) -> Store:
+    from .. import resources
 
-    @staticmethod
-    def of(grid: Grid, store: Store) -> _Cosines:
-        words = grid.words(matching_form)
-        found = grid.shared(("vectors.cosines", store.path), lambda: _Cosines._found(words, store))
-        return replace(found, words=words)
+    return resources.vectors(which)
 
-    @staticmethod
-    def _found(words: Words, store: Store) -> _Cosines:
-        row = np.asarray(store.lookup(words.values), dtype=np.int64)
-        known = row >= 0
-        vectors = np.zeros((len(row), store.dim), dtype=np.float32)
-        vectors[known] = store.matrix[row[known]]
-        norm = np.linalg.norm(vectors, axis=1, keepdims=True)
-        vectors /= np.where(norm > 0, norm, 1.0)  # half precision is not quite normalised
-        known &= norm[:, 0] > 0
-        raw = dots(vectors, words.left, words.right)
-        lower: dict[str, int] = {}
-        ids = np.array([lower.setdefault(w.lower(), len(lower)) for w in words.values], dtype=np.int64)
-        identical = ids[words.left] == ids[words.right]
-        return _Cosines(words, vectors, known, raw, np.where(identical, 1.0, raw), identical)
+
+# Words
+
+
+def _rows(store: Store, lexicon: Lexicon) -> np.ndarray:
+    """[W] the store's row of each word, -1 where it has none."""
+    return lexicon.attribute(("vectors.row", store.path), lambda words: np.asarray(store.lookup(words), np.int64))
+
+
+def _known(store: Store, lexicon: Lexicon) -> np.ndarray:
+    """[W] whether a word has a vector that points anywhere."""
+
+    def compute(words: list[str]) -> np.ndarray:
+        row = _rows(store, lexicon)[-len(words) :]
+        return (row >= 0) & store.matrix[np.maximum(row, 0)].any(axis=1)
+
+    return lexicon.attribute(("vectors.known", store.path), compute)
+
+
+def _vectors(store: Store, lexicon: Lexicon, words: np.ndarray) -> np.ndarray:
+    """[k, d] of length 1, or zero where unknown."""
+    vectors = store.rows(_rows(store, lexicon)[words])
+    norm = np.linalg.norm(vectors, axis=1, keepdims=True)
+    vectors /= np.where(norm > 0, norm, 1.0)  # half precision is not quite normalised
+    return vectors
+
+
+def products(store: Store, lexicon: Lexicon, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """[U] cosines of words by their numbers, 0 where one is unknown; each word's vector is fetched once."""
+    used, place = np.unique(np.concatenate([left, right]), return_inverse=True)
+    return dots(_vectors(store, lexicon, used), place[: len(left)], place[len(left) :])
 
 
 def dots(vectors: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
@@ -115,53 +140,59 @@ def dots(vectors: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray
     return np.clip(out, -1.0, 1.0)
 
 
-def _pair_block(prefix: str, found: _Cosines, steps: tuple[float, ...]) -> Block:
-    words, unlike = found.words, np.where(found.identical, 0.0, np.maximum(found.raw, 0.0))
-    left, right = found.known[words.left], found.known[words.right]
-    columns = {
-        "cosine": found.cosine,
-        "cosine.not_identical": unlike,
-        "cosine.not_identical.squared": unlike**2,
-        "known.both": left & right,
-        "known.one": left != right,
-        "known.neither": ~left & ~right,
-        **{f"cosine>={step}": unlike >= step for step in steps},
-    }
-    table = np.column_stack([np.asarray(c, dtype=np.float64) for c in columns.values()])
-    return Block(tuple(f"{prefix}.{name}" for name in columns), table, words.cell)
+def raw_cosine(store: Store, pairs: WordPairs) -> np.ndarray:
+    """[U] the cosine of two words as their vectors have it, also of one with itself."""
+    name = ("vectors.raw", store.path)
+    return pairs.shared(name, lambda: products(store, pairs.lexicon, pairs.left, pairs.right))
 
 
-def _best_in_row(grid: Grid, values: np.ndarray) -> np.ndarray:
-    """[C] the best value of the other cells in each cell's row; 0 where there is no other."""
-    return _best_of_others(values, grid.source_token, grid.row_max)
+# Cells
 
 
-def _best_in_column(grid: Grid, values: np.ndarray) -> np.ndarray:
-    return _best_of_others(values, grid.target_token, grid.column_max)
+class _Cosines:
+    """Cosines in the cells of a grid, on its canvas. `raw` is 0 where a word is unknown, `cosine` 1 for identical
+    words."""
+
+    def __init__(self, grid: Grid, store: Store) -> None:
+        self.grid, self.store, self.laid = grid, store, grid.laid_out()
+        self.canvas = self.laid.canvas
+        self.raw_of_cell = grid.figure(Signal(("vectors.raw", store.path), FORM, partial(raw_cosine, store)))
+        self.identical_of_cell = grid.figure(identical_words) > 0
+        self.meeting = grid.meeting(FORM)
+
+    @cached_property
+    def raw(self) -> np.ndarray:
+        return self.canvas.field(self.raw_of_cell, self.laid.place)
+
+    @cached_property
+    def identical(self) -> np.ndarray:
+        return self.canvas.near(self.canvas.field(self.identical_of_cell, self.laid.place), 0, 0)
+
+    @cached_property
+    def cosine(self) -> np.ndarray:
+        return np.where(self.identical, 1.0, self.canvas.near(self.raw, 0, 0))
+
+    def known(self, words: np.ndarray) -> np.ndarray:
+        return _known(self.store, self.meeting.lexicon)[words]
 
 
-def _best_of_others(values: np.ndarray, group: np.ndarray, maximum: Callable) -> np.ndarray:
-    best = maximum(values)
-    top = values == best[group]
-    runner = maximum(np.where(top, -np.inf, values))
-    alone = top & (np.bincount(group[top], minlength=len(best))[group] == 1)
-    out = np.where(alone, runner[group], best[group])
-    return np.where(np.isneginf(out), 0.0, out)
+def _best_others(canvas: Canvas, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """[size] the best value of the other cells in each cell's row, and column; 0 where there is no other."""
+    found = canvas.best_other(np.where(canvas.inside, values, -np.inf))
+    row, column = (np.where(np.isneginf(best), 0.0, best) for best in found)
+    return row, column
 
 
-def _competition(grid: Grid, found: _Cosines) -> dict[str, np.ndarray]:
+def _competition(found: _Cosines) -> dict[str, np.ndarray]:
     """A cell against the rest of its row and column, and among the words that have no identical partner."""
-    cosine, identical = found.cosine[found.words.cell], found.identical[found.words.cell]
-    n_source, n_target = len(grid.source_pair), len(grid.target_pair)
-    row = cosine - _best_in_row(grid, cosine)
-    column = cosine - _best_in_column(grid, cosine)
-    taken_source = np.bincount(grid.source_token[identical], minlength=n_source) > 0
-    taken_target = np.bincount(grid.target_token[identical], minlength=n_target) > 0
-    free = ~taken_source[grid.source_token] & ~taken_target[grid.target_token]
+    canvas, cosine, same = found.canvas, found.cosine, found.identical
+    best_row, best_column = _best_others(canvas, cosine)
+    row, column = cosine - best_row, cosine - best_column
+    taken = canvas.along_rows(canvas.row_count(same) > 0) | canvas.along_columns(canvas.column_count(same) > 0)
+    free = canvas.inside & ~taken
     value = np.where(free, np.maximum(cosine, 0.0), 0.0)
-    free_row = free & (value > _best_in_row(grid, value) + CLEARLY)
-    free_column = free & (value > _best_in_column(grid, value) + CLEARLY)
-    columns = {
+    free_row, free_column = (free & (value > best + CLEARLY) for best in _best_others(canvas, value))
+    return {
         "row.best": row > CLEARLY,
         "column.best": column > CLEARLY,
         "both.best": (row > CLEARLY) & (column > CLEARLY),
@@ -174,40 +205,47 @@ def _competition(grid: Grid, found: _Cosines) -> dict[str, np.ndarray]:
         "free.both.best": free_row & free_column,
         "free.both.best.cosine": value * (free_row & free_column),
     }
-    return {name: np.asarray(c, dtype=np.float64) for name, c in columns.items()}
 
 
-def _phrases(grid: Grid, found: _Cosines) -> dict[str, np.ndarray]:
+def _phrases(found: _Cosines) -> dict[str, np.ndarray]:
     """Cosines of two neighbours' sum with the other word, and of two such sums.
 
     All follow from the cosines of single words: (a + b)·c = a·c + b·c, and |a + b|² = |a|² + |b|² + 2 a·b.
     """
-    raw = np.append(found.raw[found.words.cell], 0.0)  # index -1 is outside the pair: 0
-    source = _phrase_norms(found, found.words.source, grid.source_pair)
-    target = _phrase_norms(found, found.words.target, grid.target_pair)
-    s, t = grid.source_token, grid.target_token
-    here, known_s, known_t = raw[:-1], found.known[found.words.source][s], found.known[found.words.target][t]
+    canvas, grid, meeting, raw = found.canvas, found.grid, found.meeting, found.raw
+    rows, columns = canvas.along_rows, canvas.along_columns
+    of_row, of_column = canvas.no_positions()
+    of_row, of_column = of_row.astype(np.float64), of_column.astype(np.float64)
+
+    def lines(source: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        of_row[found.laid.line], of_column[found.laid.column_line] = source, target
+        return rows(of_row), columns(of_column)
+
+    known_s, known_t = lines(found.known(meeting.source), found.known(meeting.target))
+    source = _phrase_norms(found, meeting.source, grid.source_pair)
+    target = _phrase_norms(found, meeting.target, grid.target_pair)
+    here = canvas.near(raw, 0, 0)
     out = {}
     for name, step in (("next", 1), ("previous", -1)):
-        norm_s, norm_t = source[step][s], target[step][t]
-        down, right, both = raw[grid.shift(step, 0)], raw[grid.shift(0, step)], raw[grid.shift(step, step)]
+        norm_s, norm_t = lines(source[step], target[step])
+        down, right, both = canvas.near(raw, step, 0), canvas.near(raw, 0, step), canvas.near(raw, step, step)
         out[f"phrase.source_{name}"] = _over(here + down, norm_s * known_t)
         out[f"phrase.target_{name}"] = _over(here + right, norm_t * known_s)
         out[f"phrase.both_{name}"] = _over(here + down + right + both, norm_s * norm_t)
     best = np.maximum.reduce([value for name, value in out.items() if "both" not in name])
-    identical = found.identical[found.words.cell]
-    out["phrase.gain"] = np.where(identical, 0.0, np.maximum(best - np.maximum(here, 0.0), 0.0))
+    out["phrase.gain"] = np.where(found.identical, 0.0, np.maximum(best - np.maximum(here, 0.0), 0.0))
     return out
 
 
 def _phrase_norms(found: _Cosines, word: np.ndarray, pair: np.ndarray) -> dict[int, np.ndarray]:
     """The length of each token's vector plus its neighbour's; 0 where there is no neighbour."""
-    joined = pair[:-1] == pair[1:]
-    a, b = word[:-1], word[1:]
-    square = found.known[a].astype(np.float64) + found.known[b] + 2 * dots(found.vectors, a, b)
-    norm = np.where(joined, np.sqrt(np.maximum(square, 0.0)), 0.0)
     if not len(word):
         return {1: np.zeros(0), -1: np.zeros(0)}
+    joined = pair[:-1] == pair[1:]
+    a, b = word[:-1], word[1:]
+    between = products(found.store, found.meeting.lexicon, a, b)
+    square = found.known(a).astype(np.float64) + found.known(b) + 2 * between
+    norm = np.where(joined, np.sqrt(np.maximum(square, 0.0)), 0.0)
     return {1: np.append(norm, 0.0), -1: np.insert(norm, 0, 0.0)}
 
 
@@ -216,20 +254,19 @@ def _over(part: np.ndarray, norm: np.ndarray) -> np.ndarray:
     return np.clip(np.where(usable, part / np.where(usable, norm, 1.0), 0.0), -1.0, 1.0)
 
 
-def _null_block(prefix: str, grid: Grid, found: _Cosines) -> Block:
-    words = found.words
-    cosine = found.cosine[words.cell]
-    unlike = np.where(found.identical, 0.0, np.maximum(found.raw, 0.0))[words.cell]
-    best = grid.row_max(np.column_stack([np.maximum(cosine, 0.0), unlike, found.identical[words.cell]]))
-    known = found.known[words.source]
-    lonely = (best[:, 2] == 0) & known
+def _null_columns(found: _Cosines) -> Named:
+    """[Ts] how near the nearest word of the other sentence is."""
+    grid, raw, same = found.grid, np.maximum(found.raw_of_cell, 0.0), found.identical_of_cell
+    best, unlike = grid.row_max(np.where(same, 1.0, raw)), grid.row_max(np.where(same, 0.0, raw))
+    taken = grid.row_max(same.astype(np.float64)) > 0
+    known = found.known(found.meeting.source)
+    lonely = ~taken & known
     columns = {
-        "row_max": best[:, 0],
-        "row_max.not_identical": best[:, 1],
-        "row_max.free": np.where(best[:, 2] == 0, best[:, 1], 0.0),
+        "row_max": best,
+        "row_max.not_identical": unlike,
+        "row_max.free": np.where(taken, 0.0, unlike),
         "unknown": ~known,
-        "nothing_near": lonely & (best[:, 1] < 0.4),
-        "nothing_at_all": lonely & (best[:, 1] < 0.25),
+        "nothing_near": lonely & (unlike < 0.4),
+        "nothing_at_all": lonely & (unlike < 0.25),
     }
-    table = np.column_stack([np.asarray(c, dtype=np.float64) for c in columns.values()])
-    return Block(tuple(f"{prefix}.{name}" for name in columns), table, None)
+    return tuple(columns), np.column_stack([np.asarray(c, dtype=np.float64) for c in columns.values()])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,9 +10,13 @@ import numpy as np
 from ..annotate.lemmas import wordnet_pos
 from ..annotate.normalise import matching_form
 from .base import Block, NodeBlocks
+from .canvas import table_of
 from .context import company_of
-from .grid import Grid, Words
-from .string import base_similarity, equal, forms
+from .grid import Grid
+from .meeting import Signal, WordKey, WordPairs
+from .string import FORM, base_of, base_similarity
+
+Query = tuple[str, str | None]
 
 
 def _looked_up_as(tag: str) -> str | None:
@@ -35,65 +40,83 @@ class WordNet:
     def resources(self) -> tuple[str, ...]:
         return ("wordnet",)
 
-    def __call__(self, grid: Grid) -> NodeBlocks:
-        words = self._words(grid)
-        columns = self._relations(grid, words)
-        names = tuple(columns)
+    @property
+    def key(self) -> WordKey:
+        return WordKey(matching_form, ("lemma", "pos")) if self.tags else FORM
+
+    def word_blocks(self, pairs: WordPairs) -> tuple[Block, ...]:
+        columns = self._relations(pairs)
         table = np.column_stack(list(columns.values())).astype(np.float64)
-        base = base_similarity(grid)[forms(grid).cell]
-        new = base < 0.9  # what spelling does not tell already
-        any_relation = table[:, names.index("any")][words.cell] * new
-        padded = np.append(any_relation, 0.0)
-        best_row = grid.row_max(any_relation)
-        near = np.column_stack(
-            [
-                padded[grid.shift(-1, -1)],
-                padded[grid.shift(1, 1)],
-                (1 - any_relation) * best_row[grid.source_token],
-                (1 - any_relation) * grid.column_max(any_relation)[grid.target_token],
-            ]
-        )
-        same_lemma = columns["lemma"][words.cell]
-        similar = np.maximum(base, np.maximum(0.9 * same_lemma, 0.8 * any_relation))
-        company, rivals, null = company_of(grid, similar)
-        link = (
-            Block(names, table, np.where(new, words.cell, -1)),
-            company,
-            rivals,
-            Block(("left_related", "right_related", "row_related", "column_related"), near),
-        )
-        return NodeBlocks(link, (Block(("null_related",), best_row[:, None]), null))
+        return (Block(tuple(columns), table, np.where(self._new(pairs), np.arange(len(pairs)), -1)),)
 
-    def _words(self, grid: Grid) -> Words:
+    def __call__(self, grid: Grid) -> NodeBlocks:
+        laid = grid.laid_out()
+        related = grid.figure(Signal(("wordnet.any", self), self.key, self._related))
+        best_row = grid.row_max(related)
+        link, null = company_of(grid, ("wordnet", self), lambda: self._similar(grid, related))
+        names, table = grid.from_either_side(("wordnet.near", self), lambda: _near(grid, related))
+        return NodeBlocks(
+            (*link, Block(names, table, laid.place)), (Block(("null_related",), best_row[:, None]), null)
+        )
+
+    def _similar(self, grid: Grid, related: np.ndarray) -> np.ndarray:
+        same_lemma = grid.figure(Signal(("wordnet.lemma", self), self.key, self._same_lemma))
+        return np.maximum(grid.figure(base_similarity), np.maximum(0.9 * same_lemma, 0.8 * related))
+
+    def _new(self, pairs: WordPairs) -> np.ndarray:
+        """[U] what spelling does not tell already."""
+        return base_of(pairs.part(0) if self.tags else pairs) < 0.9
+
+    def _related(self, pairs: WordPairs) -> np.ndarray:
+        return self._relations(pairs)["any"] & self._new(pairs)
+
+    def _same_lemma(self, pairs: WordPairs) -> np.ndarray:
+        return pairs.equal("wordnet.lemma", lambda words: [lemma for lemma, _ in self._queries(words)])
+
+    def _queries(self, words: Sequence) -> list[Query]:
         if self.tags:
-            return grid.words(matching_form, "lemma", "pos")
-        return grid.words(matching_form)
+            return [(lemma.lower(), _looked_up_as(tag)) for _, lemma, tag in words]
+        return [(w.lower(), None) for w in words]
 
-    def _relations(self, grid: Grid, words: Words) -> dict[str, np.ndarray]:
-        """Named columns [U] over the distinct word pairs."""
+    def _are_known(self, words: Sequence) -> list[bool]:
+        if self.tags:
+            return [pos is not None for _, pos in self._queries(words)]
+        return [w[:1].isalpha() for w in words]
+
+    def _relations(self, pairs: WordPairs) -> dict[str, np.ndarray]:
+        """Named columns [U]."""
+        both_ways = pairs.shared(("wordnet", self), lambda: self._both_ways(pairs))
+        columns = dict(both_ways[int(pairs.swapped)])
+        columns["any"] = np.logical_or.reduce([v for k, v in columns.items() if k not in ("antonym", "sister")])
+        columns["lemma"] = self._same_lemma(pairs)
+        return columns
+
+    def _both_ways(self, pairs: WordPairs) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
         from ..resources import wordnet
 
-        net = wordnet()
-        if self.tags:
-            keys = [(lemma.lower(), _looked_up_as(tag)) for _, lemma, tag in words.values]
-            known = np.array([pos is not None for _, pos in keys], dtype=bool)
-        else:
-            keys = [(w.lower(), None) for w in words.values]
-            known = np.array([w[:1].isalpha() for w, _ in keys], dtype=bool)
-        ask = np.flatnonzero(known[words.left] & known[words.right])
-        number: dict[tuple[str, str | None], int] = {}
-        query = np.array([number.setdefault(key, len(number)) for key in keys], dtype=np.int64)
+        left, right = (pairs.right, pairs.left) if pairs.swapped else (pairs.left, pairs.right)
+        ask = np.flatnonzero(pairs.both(("wordnet.known", self.tags), self._are_known))
+        used, place = np.unique(np.concatenate([left[ask], right[ask]]), return_inverse=True)
+        queries = self._queries([pairs.lexicon.words[w] for w in used.tolist()])
+        found = wordnet().related_both_ways(queries, place[: len(ask)], place[len(ask) :], self.depth)
+        return tuple({name: _spread(values, ask, len(pairs)) for name, values in way.items()} for way in found)
 
-        def both_ways() -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-            left, right = (words.right, words.left) if grid.is_flipped else (words.left, words.right)
-            return net.related_both_ways(list(number), query[left[ask]], query[right[ask]], self.depth)
 
-        found = grid.shared(("wordnet.related", self.tags, self.depth), both_ways)[int(grid.is_flipped)]
-        columns: dict[str, np.ndarray] = {}
-        for name, values in found.items():
-            columns[name] = np.zeros(len(words.left), dtype=bool)
-            columns[name][ask] = values
-        related = np.logical_or.reduce([v for k, v in columns.items() if k not in ("antonym", "sister")])
-        columns["any"] = related
-        columns["lemma"] = equal([lemma for lemma, _ in keys], words)
-        return columns
+def _spread(values: np.ndarray, at: np.ndarray, size: int) -> np.ndarray:
+    out = np.zeros(size, dtype=bool)
+    out[at] = values
+    return out
+
+
+def _near(grid: Grid, related: np.ndarray) -> tuple[tuple[str, ...], np.ndarray]:
+    laid = grid.laid_out()
+    canvas, field = laid.canvas, laid.canvas.field(related, laid.place)
+    here = canvas.near(field, 0, 0)
+    return table_of(
+        {
+            "left_related": canvas.near(field, -1, -1),
+            "right_related": canvas.near(field, 1, 1),
+            "row_related": (1 - here) * canvas.along_rows(canvas.row_max(here)),
+            "column_related": (1 - here) * canvas.along_columns(canvas.column_max(here)),
+        }
+    )

@@ -1,0 +1,224 @@
+"""What two words are to each other, whatever the sentences: worked out once per pair of words, and remembered.
+
+In: the words that meet in the cells of a `Grid`. Out: one figure a cell for every `Signal` asked for. A `Memory`
+outlives grids: a pair of words met before costs a look in a table. Its size is bounded, and what it holds never
+changes a result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from functools import cached_property
+from threading import RLock
+from typing import TypeVar
+
+import numpy as np
+
+from .lexicon import Lexicon
+
+T = TypeVar("T")
+
+MOST_WORDS = 1 << 17  # then a memory starts afresh; must stay below 2 ** 24, for two numbers make one code
+SLOT_BITS = 19
+MOST_SIGNALS = 12
+_SCATTER = np.uint64(0x9E3779B97F4A7C15)
+
+
+@dataclass(frozen=True)
+class WordKey:
+    """What of a token counts as the word: `form(token)`, and the values of some layers."""
+
+    form: Callable[[str], str]
+    layers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class WordPairs:
+    """Pairs of words: `left` and `right` [U] are numbers in a lexicon. `swapped`: seen from the other side."""
+
+    lexicon: Lexicon
+    left: np.ndarray
+    right: np.ndarray
+    swapped: bool = False
+    _shared: dict = field(default_factory=dict, repr=False)
+
+    def __len__(self) -> int:
+        return len(self.left)
+
+    def flipped(self) -> WordPairs:
+        """The same pairs seen from the other side; what `shared` computes is computed once for the two."""
+        return WordPairs(self.lexicon, self.right, self.left, not self.swapped, self._shared)
+
+    def shared(self, name: Hashable, compute: Callable[[], T]) -> T:
+        """What is the same from either side, computed by the first who asks."""
+        if name not in self._shared:
+            self._shared[name] = compute()
+        return self._shared[name]
+
+    def part(self, place: int) -> WordPairs:
+        """Where words are tuples: the pairs of what stands at one place of them."""
+
+        def compute() -> WordPairs:
+            inner, number = self.lexicon.part(place)
+            plain = WordPairs(inner, number[self.left], number[self.right], self.swapped)
+            return plain.flipped() if self.swapped else plain
+
+        plain = self.shared(("part", place), compute)
+        return plain.flipped() if self.swapped else plain
+
+    def equal(self, name: Hashable, compute: Callable[[list], list]) -> np.ndarray:
+        """[U] whether `compute` gives the two words equal values."""
+        codes = self.lexicon.codes(name, compute)
+        return codes[self.left] == codes[self.right]
+
+    def both(self, name: Hashable, compute: Callable[[list], list]) -> np.ndarray:
+        """[U] whether `compute` says yes of both words."""
+        yes = self.lexicon.attribute(name, lambda words: np.array(compute(words), dtype=bool))
+        return yes[self.left] & yes[self.right]
+
+
+@dataclass(frozen=True)
+class Signal:
+    """A figure for two words: `compute(pairs)` gives [U] of them. Signals of one name and key are the same."""
+
+    name: Hashable
+    key: WordKey
+    compute: Callable[[WordPairs], np.ndarray] = field(compare=False, repr=False)
+
+    @property
+    def from_the_other_side(self) -> Signal:
+        return Signal((self.name, "flipped"), self.key, lambda pairs: self.compute(pairs.flipped()))
+
+
+class Memory:
+    """Lexicons and what is known of pairs of their words, one of each a key; safe to share between threads."""
+
+    def __init__(self, bits: int = SLOT_BITS) -> None:
+        self._bits = bits
+        self._lock = RLock()
+        self._known: dict[WordKey, tuple[Lexicon, _Known]] = {}
+
+    def __reduce__(self):  # what another process remembers is its own affair
+        return Memory, (self._bits,)
+
+    def of(self, key: WordKey) -> tuple[Lexicon, _Known]:
+        with self._lock:
+            if key not in self._known or len(self._known[key][0]) > MOST_WORDS:
+                self._known[key] = Lexicon(), _Known(self._bits)
+            return self._known[key]
+
+
+class Meeting:
+    """The words of a grid under one key: `source` [Ts] and `target` [Tt] are their numbers in the lexicon.
+
+    `cells` are the two tokens of each cell.
+    """
+
+    def __init__(
+        self,
+        lexicon: Lexicon,
+        known: _Known | None,
+        source: np.ndarray,
+        target: np.ndarray,
+        cells: tuple[np.ndarray, np.ndarray],
+    ) -> None:
+        self.lexicon, self._known, self._cells = lexicon, known, cells
+        self.source, self.target = source, target
+        self._figures: dict[Signal, np.ndarray] = {}
+
+    def turn(self, order: np.ndarray) -> Meeting:
+        """The same seen from the other side, whose cells come in this order."""
+        return _Turned(self, order)
+
+    @cached_property
+    def code(self) -> np.ndarray:
+        """[C] the two words of each cell as one number."""
+        return (self.source << 24)[self._cells[0]] | self.target[self._cells[1]]
+
+    @cached_property
+    def _distinct(self) -> tuple[np.ndarray, np.ndarray]:
+        return np.unique(self.code, return_inverse=True)
+
+    @cached_property
+    def cell(self) -> np.ndarray:
+        """[C] which of `pairs` meets in each cell."""
+        return self._distinct[1]
+
+    @cached_property
+    def pairs(self) -> WordPairs:
+        """The distinct pairs of words that meet, for families that need more of them than figures."""
+        return _pairs(self.lexicon, self._distinct[0])
+
+    def figure(self, signal: Signal) -> np.ndarray:
+        """[C]"""
+        if signal not in self._figures:
+            if self._known is None:
+                self._figures[signal] = np.asarray(signal.compute(self.pairs), dtype=np.float64)[self.cell]
+            else:
+                with self.lexicon.lock:
+                    self._recall(self._known, signal)
+        return self._figures[signal]
+
+    def _recall(self, known: _Known, signal: Signal) -> None:
+        """All signals that were ever asked for at once, for who asks for one will ask for the others."""
+        signals = known.with_signal(signal)
+        row, found = known.look_up(self.code)
+        figures = known.figures.take(row, axis=0)  # [C, signals]
+        unknown = np.flatnonzero(~found)
+        if len(unknown):
+            new, cell = np.unique(self.code[unknown], return_inverse=True)
+            pairs = _pairs(self.lexicon, new)
+            computed = np.column_stack([s.compute(pairs) for s in signals])
+            figures[unknown, : len(signals)] = computed[cell]
+            known.keep(new, computed)
+        self._figures |= {s: figures[:, k] for k, s in enumerate(signals)}
+
+
+class _Turned(Meeting):
+    def __init__(self, origin: Meeting, order: np.ndarray) -> None:
+        super().__init__(origin.lexicon, None, origin.target, origin.source, (np.zeros(0), np.zeros(0)))
+        self._origin, self._order = origin, order
+
+    @cached_property
+    def cell(self) -> np.ndarray:
+        return self._origin.cell[self._order]
+
+    @cached_property
+    def pairs(self) -> WordPairs:
+        return self._origin.pairs.flipped()
+
+
+def _pairs(lexicon: Lexicon, code: np.ndarray) -> WordPairs:
+    return WordPairs(lexicon, code >> 24, code & 0xFFFFFF)
+
+
+class _Known:
+    """Figures of pairs of words in a table of fixed size: a new pair takes the place of whoever had its slot."""
+
+    def __init__(self, bits: int) -> None:
+        self._shift = np.uint64(64 - bits)
+        self._code = np.full(1 << bits, -1, dtype=np.int64)
+        self.figures = np.zeros((1 << bits, 0))
+        self.signals: list[Signal] = []
+
+    def with_signal(self, signal: Signal) -> list[Signal]:
+        """The signals of the columns, this one among them; a new one makes what was known incomplete."""
+        if signal not in self.signals:
+            self.signals = [*self.signals, signal] if len(self.signals) < MOST_SIGNALS else [signal]
+            self.figures = np.zeros((len(self._code), len(self.signals)))
+            self._code.fill(-1)
+        return self.signals
+
+    def _slot(self, code: np.ndarray) -> np.ndarray:
+        return ((code.view(np.uint64) * _SCATTER) >> self._shift).view(np.int64)
+
+    def look_up(self, code: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The slot of each pair, and whether it is there."""
+        slot = self._slot(code)
+        return slot, self._code[slot] == code
+
+    def keep(self, code: np.ndarray, figures: np.ndarray) -> None:
+        slot, first = np.unique(self._slot(code), return_index=True)  # of two for one slot, one
+        self._code[slot] = code[first]
+        self.figures[slot] = figures[first]

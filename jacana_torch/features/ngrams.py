@@ -1,0 +1,76 @@
+"""How many n-grams two words share, for many pairs of words at once and exactly.
+
+In: a lexicon of lower-case words and pairs of them. Out: shared distinct n-grams, and how many each word has. An
+n-gram is a number (its characters' mixed codes, 64 bits); most pairs share none, which one comparison of bit masks
+tells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from .meeting import WordPairs
+
+_WIDTH = 16  # distinct n-grams of a word that are compared at once; longer words are compared one by one
+_NONE = np.int64(-1)
+_MIX = np.uint64(0x9E3779B97F4A7C15)
+_AT_ONCE = 1 << 12
+
+
+def shared_ngrams(pairs: WordPairs, n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """[U] each: shared distinct n-grams, the left word's, the right word's; in lower case. A word shorter than
+    that counts as one."""
+    grams = pairs.lexicon.attribute(("ngrams", n), lambda words: _table([w.lower() for w in words], n))
+    mask, count, codes = grams["mask"], grams["count"], grams["codes"]
+    left, right = pairs.left, pairs.right
+    shared = np.zeros(len(pairs))
+    ask = np.flatnonzero(mask[left] & mask[right])
+    for first in range(0, len(ask), _AT_ONCE):
+        some = ask[first : first + _AT_ONCE]
+        a, b = codes[left[some]], codes[right[some]]
+        same = (a[:, :, None] == b[:, None, :]) & (a != _NONE)[:, :, None]
+        shared[some] = np.count_nonzero(same.reshape(len(some), _WIDTH * _WIDTH), axis=1)
+    long = ask[(count[left[ask]] > _WIDTH) | (count[right[ask]] > _WIDTH)]
+    words = pairs.lexicon.words
+    for u in long.tolist():
+        shared[u] = len(_grams(words[left[u]].lower(), n) & _grams(words[right[u]].lower(), n))
+    return shared, count[left].astype(np.float64), count[right].astype(np.float64)
+
+
+def _grams(word: str, n: int) -> set[str]:
+    return {word[i : i + n] for i in range(max(len(word) - n + 1, 1))}
+
+
+_RECORD = np.dtype([("mask", np.uint64), ("count", np.int64), ("codes", np.int64, (_WIDTH,))])
+
+
+def _table(words: Sequence[str], n: int) -> np.ndarray:
+    """A record for each word: 64 bits that its n-grams light, how many distinct ones it has, the first of them."""
+    out = np.zeros(len(words), dtype=_RECORD)
+    if not len(words):
+        return out
+    lengths = np.array([len(w) for w in words], dtype=np.int64)
+    width = max(int(lengths.max()), n)
+    letters = np.array(words, dtype=f"<U{width}").view(np.uint32).reshape(len(words), width).astype(np.uint64)
+    letters += np.arange(width) < lengths[:, None]  # no letter is what stands after a word
+    codes = np.zeros((len(words), width - n + 1), dtype=np.uint64)
+    for k in range(n):  # a short word's only n-gram ends in zeros
+        codes = (codes ^ letters[:, k : k + codes.shape[1]]) * _MIX
+        codes ^= codes >> np.uint64(29)
+    here = np.arange(codes.shape[1]) < np.maximum(lengths - n + 1, 1)[:, None]
+    codes = np.where(here, codes & np.uint64(0x7FFFFFFFFFFFFFFF), np.uint64(1) << np.uint64(63))
+    codes.sort(axis=1)  # absent ones last
+    first = np.ones(codes.shape, dtype=bool)
+    first[:, 1:] = codes[:, 1:] != codes[:, :-1]
+    here = first & (codes < np.uint64(1) << np.uint64(63))
+    bits = np.where(here, np.uint64(1) << (codes >> np.uint64(57)), np.uint64(0))
+    out["mask"] = np.bitwise_or.reduce(bits, axis=1)
+    out["count"] = here.sum(axis=1)
+    out["codes"] = _NONE
+    row, column = np.nonzero(here)
+    rank = (np.cumsum(here, axis=1) - 1)[row, column]
+    fits = rank < _WIDTH
+    out["codes"][row[fits], rank[fits]] = codes[row[fits], column[fits]].view(np.int64)
+    return out
