@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import islice
 from typing import Protocol, runtime_checkable
 
@@ -43,26 +42,28 @@ class LayerAnnotator(ABC):
         """The layers of each sentence; at least those that it lacks. Existing layers may be read."""
 
     def __call__(self, pairs: Sequence[SentencePair]) -> list[SentencePair]:
-        distinct: dict[tuple, Sentence] = {}
+        number: dict[tuple, int] = {}
+        sentences: list[Sentence] = []  # distinct ones, in the end with their layers
+        places: list[int] = []
         for pair in pairs:
             for sentence in (pair.source, pair.target):
-                if self._wants(sentence):
-                    distinct.setdefault(_key(sentence), sentence)
-        found = dict(zip(distinct, self.layers_of(list(distinct.values())), strict=True)) if distinct else {}
+                place = number.setdefault(_key(sentence), len(sentences))
+                if place == len(sentences):
+                    sentences.append(sentence)
+                places.append(place)
+        wanting = [place for place, sentence in enumerate(sentences) if self._wants(sentence)]
+        found = self.layers_of([sentences[place] for place in wanting]) if wanting else []
+        for place, layers in zip(wanting, found, strict=True):
+            sentences[place] = keeping(sentences[place], layers, self.overwrite)
         return [
-            replace(pair, source=self._filled(pair.source, found), target=self._filled(pair.target, found))
-            for pair in pairs
+            SentencePair(sentences[source], sentences[target], pair.id)
+            for pair, source, target in zip(pairs, places[::2], places[1::2], strict=True)
         ]
 
     def _wants(self, sentence: Sentence) -> bool:
         for name in self.requires:
             sentence.layer(name)  # MissingLayer says which annotator provides it
-        return self.overwrite or not sentence.layers.keys() >= set(self.provides)
-
-    def _filled(self, sentence: Sentence, found: Mapping[tuple, Layers]) -> Sentence:
-        if not self._wants(sentence):
-            return sentence
-        return keeping(sentence, found[_key(sentence)], self.overwrite)
+        return self.overwrite or any(name not in sentence.layers for name in self.provides)
 
 
 class NoAnnotator:
@@ -125,4 +126,5 @@ def annotate_stream(
 
 
 def _key(sentence: Sentence) -> tuple:
-    return sentence.tokens, tuple(sorted(sentence.layers.items()))
+    layers = tuple(sorted(sentence.layers.items())) if sentence.layers else ()
+    return sentence.tokens, sentence.text, layers

@@ -16,6 +16,7 @@ from .lemmas import lemmas
 from .normalise import unescaped
 
 if TYPE_CHECKING:
+    from ..resources.store import Arrays
     from .perceptron import LockstepTagger
 
 
@@ -67,11 +68,15 @@ def _check_wordnet() -> None:
         raise MissingResource(f"{error} (or set lemmas=false, which fills the tags alone)") from None
 
 
-@lru_cache(maxsize=1)
 def _tagger() -> LockstepTagger:
-    """The tagger, compiled once per process; an annotator that is sent to a worker carries none of it."""
-    from ..resources import tagger_weights
+    """The tagger, opened once per process; an annotator that is sent to a worker carries none of it."""
+    from ..resources import compiled_tagger
+
+    return _opened(compiled_tagger())
+
+
+@lru_cache(maxsize=1)
+def _opened(arrays: Arrays) -> LockstepTagger:
     from .perceptron import LockstepTagger
 
-    read = tagger_weights()
-    return LockstepTagger(read.weights, read.tagdict, read.classes)
+    return LockstepTagger(arrays)

@@ -14,12 +14,13 @@ from .lookup import Status, available, format_status, located, path, status
 if TYPE_CHECKING:
     from .ppdb_pairs import Ppdb
     from .static_vectors import Vectors
+    from .store import Arrays
     from .tagger import TaggerWeights
     from .wordnet_graph import WordNet
 
 __all__ = [
-    "Status", "available", "format_status", "install", "path", "ppdb", "status", "tagger_weights", "vectors",
-    "wordnet",
+    "Status", "available", "compiled_tagger", "format_status", "install", "path", "ppdb", "status",
+    "tagger_weights", "vectors", "wordnet",
 ]  # fmt: skip
 
 
@@ -30,8 +31,15 @@ def wordnet() -> WordNet:
     return load(located("wordnet"))
 
 
+def compiled_tagger() -> Arrays:
+    """The averaged perceptron's weights, compiled, opened once per process."""
+    from .tagger_arrays import load
+
+    return load(located("tagger"))
+
+
 def tagger_weights() -> TaggerWeights:
-    """The averaged perceptron's weights, tag dictionary and classes, read once per process."""
+    """The averaged perceptron's weights, tag dictionary and classes, as NLTK has them."""
     from .tagger import load
 
     return load(located("tagger"))

@@ -9,7 +9,6 @@ import io
 import json
 import pickle
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 
 from ..errors import JacanaError
@@ -17,6 +16,7 @@ from .places import read_member
 
 _PICKLE = "averaged_perceptron_tagger.pickle"
 _JSON = "averaged_perceptron_tagger_eng.{}.json"
+_PARTS = ("weights", "tagdict", "classes")
 
 
 @dataclass(frozen=True)
@@ -35,12 +35,18 @@ class _SetsOnly(pickle.Unpickler):
         raise pickle.UnpicklingError(f"it asks for {module}.{name}, which a tagger does not need")
 
 
-@lru_cache(maxsize=2)
+def sources(path: Path) -> list[Path]:
+    """The files that `load` reads."""
+    if not path.is_dir():
+        return [path]
+    return [path / _JSON.format(part) for part in _PARTS] if path.stem.endswith("_eng") else [path / _PICKLE]
+
+
 def load(path: Path) -> TaggerWeights:
     """The tagger in a directory or zip, whichever of the two formats it holds."""
     try:
         if path.stem.endswith("_eng"):
-            parts = [json.loads(read_member(path, _JSON.format(p))) for p in ("weights", "tagdict", "classes")]
+            parts = [json.loads(read_member(path, _JSON.format(part))) for part in _PARTS]
         else:
             parts = list(_SetsOnly(io.BytesIO(read_member(path, _PICKLE))).load())
         return _checked(*parts)

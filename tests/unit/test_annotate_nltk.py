@@ -148,9 +148,6 @@ def test_missing_resources_are_named(nowhere):
     with pytest.raises(MissingResource, match="wordnet.*lemmas=false"):
         NltkAnnotator()([PAIR])
     with pytest.raises(MissingResource, match="tagger"):
-        from jacana_torch.annotate import nltk as module
-
-        module._tagger.cache_clear()
         NltkAnnotator(lemmas=False)([PAIR])
 
 
