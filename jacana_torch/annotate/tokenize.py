@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
 
@@ -54,6 +55,8 @@ _CUT = {
 _CLITICS = ("'s", "'re", "'ve", "'ll", "'d", "'m")
 _SKIN_TONES = range(0x1F3FB, 0x1F400)
 _ZWJ = "\u200d"
+_LOOKING_FORWARD = frozenset(".-")
+_REMEMBERED_LENGTH = 64
 _SPACE, _MARK, _BASE, _PICTURE = 0, 1, 2, 3
 
 
@@ -63,23 +66,52 @@ def tokenize(text: str) -> tuple[str, ...]:
     >>> tokenize("Mr. Ito can't pay $1,000.50 (it's U.S.-made)...")
     ('Mr.', 'Ito', 'ca', "n't", 'pay', '$', '1,000.50', '(', 'it', "'s", 'U.S.-made', ')', '...')
     """
+    if text.isprintable() and (text.isascii() or _bases(text)[1] is None):  # no white space but blanks
+        return tuple(_by_chunk(text.split(" ")))
     return tuple(text[start:end] for start, end in spans(text))
+
+
+def _by_chunk(chunks: list[str]) -> Iterator[str]:
+    """The tokens of what blanks separate, each chunk looked at once: no pattern looks back over a blank, and
+    those that look forward do so after a point or a hyphen, over three blanks, a word and the blank after it."""
+    for k, chunk in enumerate(chunks):
+        if chunk[-1:] in _LOOKING_FORWARD:
+            yield from _pieces(chunk, " ".join(["", *chunks[k + 1 : k + 5]]))
+        elif len(chunk) <= _REMEMBERED_LENGTH:
+            yield from _remembered_pieces(chunk)
+        else:
+            yield from _pieces(chunk)
+
+
+def _pieces(chunk: str, following: str = "") -> tuple[str, ...]:
+    if chunk.isalpha() and chunk.lower() not in _CUT:
+        return (chunk,)
+    return tuple(chunk[start:end] for start, end in _found(chunk + following, len(chunk)))
+
+
+_remembered_pieces = lru_cache(maxsize=1 << 16)(_pieces)
 
 
 def spans(text: str) -> list[tuple[int, int]]:
     """Where the tokens are: `text[start:end]` is a token, and what is between them is white space or invisible."""
     bases, places = _bases(text)
-    found: list[tuple[int, int]] = []
-    at = 0
-    while match := _TOKEN.search(bases, at):
-        start, at = match.span()
-        if _URL.match(bases, start):
-            at = _url_end(bases, start, at)
-        found += _parts(bases, start, at)
+    found = _found(bases, len(bases))
     if places is None:
         return found
     places.append(len(text))
     return [(places[start], places[end]) for start, end in found]
+
+
+def _found(bases: str, stop: int) -> list[tuple[int, int]]:
+    """The spans that begin before `stop` in a text without marks."""
+    found: list[tuple[int, int]] = []
+    at = 0
+    while at < stop and (match := _TOKEN.search(bases, at)):
+        start, at = match.span()
+        if _URL.match(bases, start):
+            at = _url_end(bases, start, at)
+        found += _parts(bases, start, at)
+    return found
 
 
 def tokenized(pair: SentencePair) -> SentencePair:
