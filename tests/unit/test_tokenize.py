@@ -96,7 +96,7 @@ def test_offsets_cover_all_that_is_seen(text):
 
 
 def test_patterns_that_look_over_blanks():
-    """Everything that looks back or forward, beside everything that it may see there, over one blank or several."""
+    """All that looks back or forward, beside all that it may see there, over one blank or several."""
     left = ["No.", "A.", "I.", "(B.", "Mr.", "pre-", "x)", "-", "cannot", "PhD", "e\u0301."]
     right = ["and", "or", "to", "Ito", "5", ".25", "-5", "+", ":-)", "cannot", "PhD", "and-or", "é"]
     blanks = ["", " ", "  ", "   ", "    ", "\t", " \n "]
