@@ -21,19 +21,22 @@ LARGEST_PAIR = 16_000_000  # cells of one pair; features of more would not fit i
 
 
 def grids(pairs: Sequence[SentencePair], most_cells: int) -> Iterator[tuple[list[int], Grid]]:
-    """Pairs with words on both sides, in order, as many a grid as `most_cells` allows; and which these are.
+    """Pairs with words on both sides, those with short targets first, as many a grid as `most_cells` allows; and
+    which these are.
 
     One beyond LARGEST_PAIR is an error, not an hour.
     """
-    places: list[int] = []
-    cells = 0
-    for place, pair in enumerate(pairs):
-        m, n = len(pair.source), len(pair.target)
+    sizes = [(len(pair.source), len(pair.target)) for pair in pairs]
+    for m, n in sizes:
         if m * n > LARGEST_PAIR:
             raise ConfigError(
                 f"a pair of {m} x {n} tokens is more than this aligns ({LARGEST_PAIR:,} cells): "
                 "split it into sentences"
             )
+    places: list[int] = []
+    cells = 0
+    for place in sorted(range(len(pairs)), key=lambda k: sizes[k][1]):
+        m, n = sizes[place]
         if places and cells + m * n > most_cells:
             yield places, Grid([pairs[k] for k in places])
             places, cells = [], 0

@@ -44,10 +44,9 @@ class Scorer:
         """The flat score vectors that a layout takes."""
         nodes = np.zeros(layout.n_tokens + layout.n_cells + 1)
         null, link = nodes[: layout.n_tokens], nodes[layout.n_tokens : -1]
-        for pairs, part in grid.parts(self.memory):
-            of_null, of_links = self._nodes(part)
-            null[runs(grid.source_start[pairs], part.n_source)] = of_null
-            link[runs(grid.cell_start[pairs], part.n_source * part.n_target)] = of_links
+        for pairs, part in grid.remember(self.memory).parts():
+            source, cells = grid.extent(pairs)
+            null[source], link[cells] = self._nodes(part)
         tables = [self._edge_scores(n) for n in layout.distinct.tolist()]
         edges = [np.concatenate([*(t[space] for t in tables), np.zeros(1)]) for space in ("edge", "start", "end")]
         return [nodes, *edges]
@@ -91,12 +90,6 @@ class Scorer:
                 return scores
             self._tables[n] = scores
         return self._tables[n]
-
-
-def runs(start: np.ndarray, length: np.ndarray) -> np.ndarray:
-    """start[0], start[0] + 1, ... `length[0]` of them, and so on for each run."""
-    ends = np.cumsum(length)
-    return np.arange(ends[-1] if len(ends) else 0) + np.repeat(start - (ends - length), length)
 
 
 def known_columns(block: Block, columns: np.ndarray) -> RawBlock:

@@ -12,8 +12,10 @@ from .wordlists import FUNCTION_WORDS
 
 def is_acronym(token: str) -> bool:
     """Whether a token could be one: two to six capitals, with or without dots."""
+    if not token.isupper():  # most are not, and this is the quickest to see
+        return False
     letters = token.replace(".", "")
-    return 1 < len(letters) <= 6 and letters.isalpha() and letters.isupper()
+    return 1 < len(letters) <= 6 and letters.isalpha()
 
 
 def acronyms(grid: Grid, pairs: Sequence[int]) -> np.ndarray:

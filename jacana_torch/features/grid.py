@@ -7,7 +7,7 @@ belongs to a source token, and source tokens are ordered by pair, then m).
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TypeVar
@@ -72,11 +72,6 @@ def _other_side(name: str) -> str:
     return re.sub("row|column|source|target", lambda found: _OTHER_SIDE[found[0]], name)
 
 
-def _words(tokens: list[str], layer: Callable[[str], list], key: WordKey) -> Iterable:
-    forms = map(key.form, tokens)
-    return zip(forms, *(layer(name) for name in key.layers), strict=True) if key.layers else forms
-
-
 class Grid:
     """Coordinates of all cells of `pairs`.
 
@@ -86,12 +81,13 @@ class Grid:
     Per token: `source_pair`, `source_position` [Ts] and `target_pair`, `target_position` [Tt].
     """
 
-    def __init__(self, pairs: Sequence[SentencePair], memory: Memory | None = None) -> None:
+    def __init__(self, pairs: Sequence[SentencePair]) -> None:
         self.pairs = list(pairs)
         self.n_source = np.array([len(p.source) for p in self.pairs], dtype=np.int64)
         self.n_target = np.array([len(p.target) for p in self.pairs], dtype=np.int64)
-        self._memory = memory
+        self._memory: Memory | None = None
         self._mirror: Grid | None = None
+        self._within: tuple[Grid, slice] | None = None
         self._memo: dict[object, object] = {}
         self._shared: dict[object, object] = {}
         self._place()
@@ -178,7 +174,8 @@ class Grid:
         """The grid of the pairs seen from the other side. What `shared` computes is computed once for the two."""
         other = Grid.__new__(Grid)
         other.n_source, other.n_target = self.n_target, self.n_source
-        other._memory, other._mirror, other._memo, other._shared = self._memory, self, {}, self._shared
+        other._memory, other._within = None, None
+        other._mirror, other._memo, other._shared = self, {}, self._shared
         other._place()
         return other
 
@@ -202,10 +199,13 @@ class Grid:
     def _meeting(self, key: WordKey) -> Meeting:
         if self._mirror is not None:
             return self._mirror.meeting(key).turn(self._mirror.by_column)
-        lexicon, known = (Lexicon(), None) if self._memory is None else self._memory.of(key)
+        if self._within is not None:
+            whole, pairs = self._within
+            return whole.meeting(key).slice(*whole._extent(pairs))
+        lexicon, known = (Lexicon(key.word), None) if self._memory is None else self._memory.of(key)
         sides = (self.source_tokens, self.source_layer), (self.target_tokens, self.target_layer)
         with lexicon.lock:
-            source, target = (lexicon.numbers(_words(tokens, layer, key)) for tokens, layer in sides)
+            source, target = (lexicon.numbers(key.met(tokens, layer)) for tokens, layer in sides)
         return Meeting(lexicon, known, source, target, (self.source_token, self.target_token))
 
     def figure(self, signal: Signal, directed: bool = False) -> np.ndarray:
@@ -215,29 +215,54 @@ class Grid:
         seen = signal.from_the_other_side if directed else signal
         return self.memo(seen, lambda: self._mirror.figure(seen)[self._mirror.by_column])
 
-    def parts(self, memory: Memory) -> list[tuple[np.ndarray, Grid]]:
-        """Small grids of pairs of like width, which stay in a processor's cache, and which pairs each has."""
+    def remember(self, memory: Memory) -> Grid:
+        """What two words are to each other is asked of a memory from now on."""
         if self._mirror is not None:
-            return self.memo("parts", lambda: [(who, part.flipped()) for who, part in self._mirror.parts(memory)])
-        return self.memo(
-            "parts",
-            lambda: [(who, Grid([self.pairs[p] for p in who.tolist()], memory)) for who in self._like_widths()],
+            self._mirror.remember(memory)
+        self._memory = self._memory or memory
+        return self
+
+    def parts(self) -> list[tuple[slice, Grid]]:
+        """Grids that stay in a processor's cache, each of pairs that follow one another, and which these are.
+
+        They are the fewer the more the pairs are in order of their targets' lengths.
+        """
+        if self._mirror is not None:
+            return self.memo("parts", lambda: [(pairs, part.flipped()) for pairs, part in self._mirror.parts()])
+        return self.memo("parts", lambda: [(pairs, self._part(pairs)) for pairs in self._like_widths()])
+
+    def _part(self, pairs: slice) -> Grid:
+        part = Grid(self.pairs[pairs])
+        part._within = self, pairs
+        return part
+
+    def _like_widths(self) -> Iterator[slice]:
+        width = self.n_target + MARGIN
+        places = np.cumsum((self.n_source + MARGIN) * width)
+        first = 0
+        while first < len(width):
+            most = places[first - 1] if first else 0
+            wide = (width[first:] > WIDEST * width[first]) | (width[first:] * WIDEST < width[first])
+            last = min(np.searchsorted(places, most + PART_PLACES), first + int(np.argmax([*wide, True])))
+            last = max(int(last), first + 1)
+            yield slice(first, last)
+            first = last
+
+    def _extent(self, pairs: slice) -> tuple[slice, slice, slice]:
+        """The source tokens, target tokens and cells of pairs that follow one another."""
+        starts, sizes = (
+            (self.source_start, self.target_start, self.cell_start),
+            (len(self.source_pair), len(self.target_pair), self.n_cells),
+        )
+        return tuple(
+            slice(int(start[pairs.start]), int(start[pairs.stop]) if pairs.stop < len(start) else size)
+            for start, size in zip(starts, sizes, strict=True)
         )
 
-    def _like_widths(self) -> Iterator[np.ndarray]:
-        order = np.argsort(self.n_target, kind="stable")
-        width = self.n_target[order] + MARGIN
-        places = np.cumsum((self.n_source[order] + MARGIN) * width)
-        first = 0
-        while first < len(order):
-            most = places[first - 1] if first else 0
-            last = min(
-                np.searchsorted(places, most + PART_PLACES),
-                np.searchsorted(width, WIDEST * width[first], side="right"),
-            )
-            last = max(int(last), first + 1)
-            yield order[first:last]
-            first = last
+    def extent(self, pairs: slice) -> tuple[slice, slice]:
+        """The source tokens and the cells of pairs that follow one another."""
+        source, _, cells = self._extent(pairs)
+        return source, cells
 
     def laid_out(self, margin: int = MARGIN) -> Laid:
         """The cells on a canvas with at least this margin."""

@@ -6,6 +6,7 @@ In: words (strings, or tuples of a token and its layers). Out: their numbers, an
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from itertools import repeat
 from threading import RLock
 
 import numpy as np
@@ -14,9 +15,14 @@ Compute = Callable[[Sequence], Sequence | np.ndarray]
 
 
 class Lexicon:
-    """Numbers are given out in order of first appearance and never change."""
+    """Numbers are given out in order of first appearance and never change.
 
-    def __init__(self) -> None:
+    What is met is taken for the word that `normal` makes of it; it is made once.
+    """
+
+    def __init__(self, normal: Callable[[Hashable], Hashable] = lambda met: met) -> None:
+        self._normal = normal
+        self._number_of_met: dict = {}
         self.lock = RLock()
         self.words: list = []
         self._number: dict = {}
@@ -27,16 +33,20 @@ class Lexicon:
     def __len__(self) -> int:
         return len(self.words)
 
-    def numbers(self, words: Iterable) -> np.ndarray:
+    def numbers(self, met: Iterable[Hashable]) -> np.ndarray:
         """The number of each word; those never met before get the next ones."""
-        known, out = self._number, []
-        for word in words:
-            number = known.get(word)
-            if number is None:
-                number = known[word] = len(known)
-                self.words.append(word)
-            out.append(number)
-        return np.array(out, dtype=np.int64)
+        met = list(met)
+        numbers = np.fromiter(map(self._number_of_met.get, met, repeat(-1)), np.int64, len(met))
+        for k in np.flatnonzero(numbers < 0).tolist():
+            numbers[k] = self._learnt(met[k])
+        return numbers
+
+    def _learnt(self, met: Hashable) -> int:
+        word = self._normal(met)
+        number = self._number_of_met[met] = self._number.setdefault(word, len(self._number))
+        if number == len(self.words):
+            self.words.append(word)
+        return number
 
     def attribute(self, name: Hashable, compute: Compute) -> np.ndarray:
         """[W, ...] `compute(words)` for all words met so far; it is called with the new ones only."""

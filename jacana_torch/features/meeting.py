@@ -7,7 +7,7 @@ changes a result.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from threading import RLock
@@ -27,10 +27,21 @@ _SCATTER = np.uint64(0x9E3779B97F4A7C15)
 
 @dataclass(frozen=True)
 class WordKey:
-    """What of a token counts as the word: `form(token)`, and the values of some layers."""
+    """What of a token counts as the word: `form(token)` (None: nothing), and the values of some layers."""
 
-    form: Callable[[str], str]
+    form: Callable[[str], str] | None
     layers: tuple[str, ...] = ()
+
+    def met(self, tokens: list[str], layer: Callable[[str], list]) -> Iterable[Hashable]:
+        """What a lexicon is asked for: tokens as they are, with their layers."""
+        layers = [layer(name) for name in self.layers]
+        return zip(*([tokens] if self.form else []), *layers, strict=True) if layers else tokens
+
+    def word(self, met: Hashable) -> Hashable:
+        """The word that these count as: a string, or a tuple where there are layers."""
+        if self.form is None:
+            return met
+        return (self.form(met[0]), *met[1:]) if self.layers else self.form(met)
 
 
 @dataclass(frozen=True)
@@ -105,7 +116,7 @@ class Memory:
     def of(self, key: WordKey) -> tuple[Lexicon, _Known]:
         with self._lock:
             if key not in self._known or len(self._known[key][0]) > MOST_WORDS:
-                self._known[key] = Lexicon(), _Known(self._bits)
+                self._known[key] = Lexicon(key.word), _Known(self._bits)
             return self._known[key]
 
 
@@ -126,6 +137,10 @@ class Meeting:
         self.lexicon, self._known, self._cells = lexicon, known, cells
         self.source, self.target = source, target
         self._figures: dict[Signal, np.ndarray] = {}
+
+    def slice(self, source: slice, target: slice, cells: slice) -> Meeting:
+        """The same of some of the pairs."""
+        return _Slice(self, source, target, cells)
 
     def turn(self, order: np.ndarray) -> Meeting:
         """The same seen from the other side, whose cells come in this order."""
@@ -172,7 +187,21 @@ class Meeting:
             computed = np.column_stack([s.compute(pairs) for s in signals])
             figures[unknown, : len(signals)] = computed[cell]
             known.keep(new, computed)
-        self._figures |= {s: figures[:, k] for k, s in enumerate(signals)}
+        self._figures |= dict(zip(signals, np.ascontiguousarray(figures.T), strict=True))
+
+
+class _Slice(Meeting):
+    def __init__(self, origin: Meeting, source: slice, target: slice, cells: slice) -> None:
+        nothing = np.zeros(0, dtype=np.int64)
+        super().__init__(origin.lexicon, None, origin.source[source], origin.target[target], (nothing, nothing))
+        self._origin, self._at = origin, cells
+
+    @cached_property
+    def code(self) -> np.ndarray:
+        return self._origin.code[self._at]
+
+    def figure(self, signal: Signal) -> np.ndarray:
+        return self._origin.figure(signal)[self._at]
 
 
 class _Turned(Meeting):

@@ -16,20 +16,16 @@ from .string import base_similarity
 NEIGHBOUR_COLUMNS = ("left_match", "right_match", "both_match", "all_match", "identical_both_match")
 
 
-def _no_word(token: str) -> str:
-    return ""
+TAG = WordKey(None, ("pos",))  # a word is its tag alone
 
 
-TAG = WordKey(_no_word, ("pos",))  # a word is its tag alone
+def _lower(words: Sequence[tuple[str]]) -> list[str]:
+    return [tag.lower() for (tag,) in words]
 
 
-def _lower(words: Sequence[tuple[str, str]]) -> list[str]:
-    return [tag.lower() for _, tag in words]
-
-
-def _coarse(words: Sequence[tuple[str, str]]) -> list[str]:
+def _coarse(words: Sequence[tuple[str]]) -> list[str]:
     """Word class of a Penn tag: VBZ and VBD are both verbs."""
-    return [tag[:2] if tag[:1].isalpha() else "." for _, tag in words]
+    return [tag[:2] if tag[:1].isalpha() else "." for (tag,) in words]
 
 
 same_tag = Signal("pos.match", TAG, lambda pairs: pairs.left == pairs.right)

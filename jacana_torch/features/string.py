@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import ClassVar
 
 import numpy as np
@@ -45,21 +45,15 @@ def similarities(pairs: WordPairs) -> np.ndarray:
 
 
 def _similarities(pairs: WordPairs) -> np.ndarray:
-    from rapidfuzz.distance import Hamming, JaroWinkler, Levenshtein, Postfix, Prefix
-    from rapidfuzz.process import cpdist
+    from rapidfuzz.distance import Hamming, Levenshtein, Postfix, Prefix
 
-    lower = pairs.lexicon.attribute("lower", lambda words: _objects([w.lower() for w in words]))
-    left, right = lower[pairs.left].tolist(), lower[pairs.right].tolist()
-
-    def fuzz(scorer: Callable) -> np.ndarray:
-        return cpdist(left, right, scorer=scorer, dtype=np.float32).astype(np.float64)
-
+    fuzz = partial(_fuzz, pairs)
     shared2, a2, b2 = shared_ngrams(pairs, 2)
     shared3, a3, b3 = shared_ngrams(pairs, 3)
     shared4, a4, b4 = shared_ngrams(pairs, 4)
     return np.column_stack(
         [
-            fuzz(JaroWinkler.normalized_similarity),
+            _jaro_winkler(pairs),
             2 * shared2 / (a2 + b2),
             fuzz(Hamming.normalized_similarity),
             shared2 / (a2 + b2 - shared2),
@@ -70,6 +64,23 @@ def _similarities(pairs: WordPairs) -> np.ndarray:
             fuzz(Postfix.normalized_similarity),
         ]
     )
+
+
+def _fuzz(pairs: WordPairs, scorer: Callable) -> np.ndarray:
+    from rapidfuzz.process import cpdist
+
+    def compute() -> tuple[list[str], list[str]]:
+        lower = pairs.lexicon.attribute("lower", lambda words: _objects([w.lower() for w in words]))
+        return lower[pairs.left].tolist(), lower[pairs.right].tolist()
+
+    left, right = pairs.shared("string.lower", compute)  # every measure is the same in either order
+    return cpdist(left, right, scorer=scorer, dtype=np.float32).astype(np.float64)
+
+
+def _jaro_winkler(pairs: WordPairs) -> np.ndarray:
+    from rapidfuzz.distance import JaroWinkler
+
+    return pairs.shared("string.jaro_winkler", lambda: _fuzz(pairs, JaroWinkler.normalized_similarity))
 
 
 def _objects(values: Sequence) -> np.ndarray:
@@ -115,7 +126,7 @@ def base_of(pairs: WordPairs) -> np.ndarray:
     chance. Families that weigh neighbours or competitors use it."""
 
     def compute() -> np.ndarray:
-        alike = similarities(pairs)[:, 0]  # Jaro-Winkler
+        alike = _jaro_winkler(pairs)
         score = np.where(alike > 0.85, 0.7 * alike, 0.0)
         score = np.where(same_word(pairs), 0.9, score)
         score = np.where(pairs.equal("variant", _each(variant)), 0.95, score)

@@ -64,6 +64,8 @@ _VARIANTS = {
 @lru_cache(maxsize=1 << 17)
 def variant(lower: str) -> str:
     """One spelling for all: `U.S.` and `us`, `%` and `percent`, `n't` and `not`."""
+    if lower.isalpha():
+        return _VARIANTS.get(lower, lower)
     if any(c.isdigit() for c in lower):
         return lower  # the dot of 1.5 is no abbreviation's
     plain = lower.replace(".", "") or lower
@@ -87,6 +89,8 @@ def number_value(word: str) -> float | None:
     """What a lower-case token counts, e.g. `1,000` and `thousand` alike; None for anything else."""
     if word in _NUMBER_WORDS:
         return _NUMBER_WORDS[word]
+    if word.isalpha():
+        return None
     if any(c in "0123456789" for c in word) and _NUMERIC.fullmatch(word):
         digits = re.sub(r"[^\d.+-]", "", word)
         return float(digits)
@@ -94,7 +98,7 @@ def number_value(word: str) -> float | None:
 
 
 def is_punctuation(word: str) -> bool:
-    return not any(c.isalnum() for c in word)
+    return not (word.isalnum() or any(c.isalnum() for c in word))
 
 
 @lru_cache(maxsize=1 << 17)
