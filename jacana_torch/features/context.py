@@ -13,7 +13,7 @@ import numpy as np
 
 from .base import Block, NodeBlocks
 from .canvas import Canvas, table_of
-from .grid import Grid, Laid, Named
+from .grid import MARGIN, Grid, Laid, Named
 from .meeting import Signal, WordPairs
 from .string import FORM, base_of, base_similarity
 from .wordlists import word_class
@@ -31,7 +31,7 @@ class Context:
     requires: tuple[str, ...] = ()
 
     def __call__(self, grid: Grid) -> NodeBlocks:
-        laid = grid.laid_out(self.window)
+        laid = grid.laid_out(max(self.window, MARGIN))  # skipping a word looks two away, whatever the window
         both = grid.shared(("context", self.window), lambda: _BothSides(grid, laid, self.window))
         window = _window(laid.canvas, both.field, both.heavy, self.window)
         company = both.base + 0.5 * both.diagonal + 0.3 * window["window_content"] + 0.3 * both.run
