@@ -18,23 +18,28 @@ def is_acronym(token: str) -> bool:
     return 1 < len(letters) <= 6 and letters.isalpha()
 
 
-def acronyms(grid: Grid, pairs: Sequence[int]) -> np.ndarray:
+def acronyms(grid: Grid, source: np.ndarray, target: np.ndarray) -> np.ndarray:
     """[C] whether one word is an acronym and the other one of the words whose initials it spells.
 
-    `pairs`: those of the grid's pairs that have an acronym at all.
+    `source` and `target` are the tokens that may be acronyms.
     """
     found = np.zeros(grid.n_cells)
-    for p in pairs:
-        pair = grid.pairs[p]
-        for flipped, (one, other) in enumerate(((pair.source, pair.target), (pair.target, pair.source))):
-            for position, token in enumerate(one.tokens):
-                if not is_acronym(token):
-                    continue
-                for run in _initial_runs(other.tokens, token.replace(".", "")):
-                    for k in run:
-                        m, n = (k, position) if flipped else (position, k)
-                        found[grid.cell_start[p] + m * grid.n_target[p] + n] = 1.0
+    for pair, m in zip(grid.source_pair[source].tolist(), grid.source_position[source].tolist(), strict=True):
+        one, other = grid.pairs[pair].source.tokens, grid.pairs[pair].target.tokens
+        for n in _spelt_out(one[m], other):
+            found[grid.cell_start[pair] + m * len(other) + n] = 1.0
+    for pair, n in zip(grid.target_pair[target].tolist(), grid.target_position[target].tolist(), strict=True):
+        one, other = grid.pairs[pair].target.tokens, grid.pairs[pair].source.tokens
+        for m in _spelt_out(one[n], other):
+            found[grid.cell_start[pair] + m * len(one) + n] = 1.0
     return found
+
+
+def _spelt_out(acronym: str, tokens: Sequence[str]) -> list[int]:
+    """The positions of words whose initials spell an acronym."""
+    if not is_acronym(acronym):
+        return []
+    return [k for run in _initial_runs(tokens, acronym.replace(".", "")) for k in run]
 
 
 def _initial_runs(tokens: Sequence[str], letters: str) -> list[list[int]]:

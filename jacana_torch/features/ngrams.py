@@ -13,7 +13,8 @@ import numpy as np
 
 from .meeting import WordPairs
 
-_WIDTH = 16  # distinct n-grams of a word that are compared at once; longer words are compared one by one
+_WIDTH = 16  # distinct n-grams of a word that are kept; longer words are compared one by one
+_HALF = 8  # most words have no more
 _NONE = np.int64(-1)
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 _AT_ONCE = 1 << 12
@@ -27,12 +28,14 @@ def shared_ngrams(pairs: WordPairs, n: int) -> tuple[np.ndarray, np.ndarray, np.
     left, right = pairs.left, pairs.right
     shared = np.zeros(len(pairs))
     ask = np.flatnonzero(mask[left] & mask[right])
-    for first in range(0, len(ask), _AT_ONCE):
-        some = ask[first : first + _AT_ONCE]
-        a, b = codes[left[some]], codes[right[some]]
-        same = (a[:, :, None] == b[:, None, :]) & (a != _NONE)[:, :, None]
-        shared[some] = np.count_nonzero(same.reshape(len(some), _WIDTH * _WIDTH), axis=1)
-    long = ask[(count[left[ask]] > _WIDTH) | (count[right[ask]] > _WIDTH)]
+    longest = np.maximum(count[left[ask]], count[right[ask]])
+    for some, width in ((ask[longest <= _HALF], _HALF), (ask[longest > _HALF], _WIDTH)):
+        for first in range(0, len(some), _AT_ONCE):
+            u = some[first : first + _AT_ONCE]
+            a, b = codes[left[u], :width], codes[right[u], :width]
+            same = a[:, :, None] == np.where(b == _NONE, _NONE - 1, b)[:, None, :]
+            shared[u] = np.count_nonzero(same.reshape(len(u), width * width), axis=1)
+    long = ask[longest > _WIDTH]
     words = pairs.lexicon.words
     for u in long.tolist():
         shared[u] = len(_grams(words[left[u]].lower(), n) & _grams(words[right[u]].lower(), n))

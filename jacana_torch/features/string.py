@@ -216,8 +216,7 @@ def _acronym_cells(grid: Grid) -> np.ndarray:
     maybe = meeting.lexicon.attribute(
         "acronym", lambda words: np.array([is_acronym(w) for w in words], dtype=bool)
     )
-    with_one = np.concatenate([grid.source_pair[maybe[meeting.source]], grid.target_pair[maybe[meeting.target]]])
-    return acronyms(grid, np.unique(with_one).tolist())
+    return acronyms(grid, np.flatnonzero(maybe[meeting.source]), np.flatnonzero(maybe[meeting.target]))
 
 
 def _kinds(words: Sequence[str]) -> np.ndarray:
