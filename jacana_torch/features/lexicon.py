@@ -43,19 +43,19 @@ class Lexicon:
 
     def _learnt(self, met: Hashable) -> int:
         word = self._normal(met)
-        number = self._number_of_met[met] = self._number.setdefault(word, len(self._number))
-        if number == len(self.words):
-            self.words.append(word)
+        if word not in self._number:
+            self.words.append(word)  # first: a word without a number does no harm if this is interrupted
+            self._number[word] = len(self.words) - 1
+        number = self._number_of_met[met] = self._number[word]
         return number
 
     def attribute(self, name: Hashable, compute: Compute) -> np.ndarray:
         """[W, ...] `compute(words)` for all words met so far; it is called with the new ones only."""
-        column = self._columns.get(name)
-        if column is None:
-            column = self._columns[name] = _Column()
-        if column.filled < len(self.words):
-            column.append(np.asarray(compute(self.words[column.filled :])))
-        return column.values
+        with self.lock:
+            column = self._columns.setdefault(name, _Column())
+            if column.filled < len(self.words):
+                column.append(np.asarray(compute(self.words[column.filled :])))
+            return column.values if column.filled else np.asarray(compute([]))
 
     def part(self, place: int) -> tuple[Lexicon, np.ndarray]:
         """Where words are tuples: a lexicon of what stands at one place of them, and [W] its numbers."""
@@ -64,8 +64,9 @@ class Lexicon:
 
     def named(self, name: Hashable, compute: Compute) -> tuple[tuple[str, ...], np.ndarray]:
         """The distinct names that `compute` gives to words so far, and [W] which is each word's; -1 for None."""
-        codes = self.attribute(("named", name), lambda words: self._named(name, compute(words)))
-        return tuple(self._codes[name]), codes
+        with self.lock:
+            codes = self.attribute(("named", name), lambda words: self._named(name, compute(words)))
+            return tuple(self._codes[name]), codes
 
     def _named(self, name: Hashable, values: Sequence) -> np.ndarray:
         number = self._codes.setdefault(name, {})

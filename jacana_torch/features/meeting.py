@@ -234,9 +234,9 @@ class _Known:
     def with_signal(self, signal: Signal) -> list[Signal]:
         """The signals of the columns, this one among them; a new one makes what was known incomplete."""
         if signal not in self.signals:
-            self.signals = [*self.signals, signal] if len(self.signals) < MOST_SIGNALS else [signal]
-            self.figures = np.zeros((len(self._code), len(self.signals)))
             self._code.fill(-1)
+            signals = [*self.signals, signal] if len(self.signals) < MOST_SIGNALS else [signal]
+            self.signals, self.figures = signals, np.zeros((len(self._code), len(signals)))
         return self.signals
 
     def _slot(self, code: np.ndarray) -> np.ndarray:
@@ -249,5 +249,6 @@ class _Known:
 
     def keep(self, code: np.ndarray, figures: np.ndarray) -> None:
         slot, first = np.unique(self._slot(code), return_index=True)  # of two for one slot, one
-        self._code[slot] = code[first]
+        self._code[slot] = -1  # an interruption must not leave figures of one pair under another's code
         self.figures[slot] = figures[first]
+        self._code[slot] = code[first]

@@ -115,7 +115,7 @@ def _same_word(pairs: WordPairs) -> np.ndarray:
     for u in np.flatnonzero(~same & start).tolist():  # few: pairs that share their first three letters
         a, b = stem(words[left[u]].lower()), stem(words[right[u]].lower())
         same[u] = a.startswith(b) or b.startswith(a)
-    hyphened = pairs.lexicon.attribute("hyphen", _each(lambda w: "-" in w[1:-1]))
+    hyphened = pairs.lexicon.attribute("hyphen", lambda words: np.array(["-" in w[1:-1] for w in words], bool))
     for u in np.flatnonzero(~same & (hyphened[left] | hyphened[right])).tolist():
         same[u] = _hyphen_match(words[left[u]].lower(), words[right[u]].lower())
     return same
