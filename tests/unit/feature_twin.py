@@ -16,6 +16,8 @@ from jacana_torch.annotate.normalise import matching_form
 from jacana_torch.features.base import Block
 from jacana_torch.features.featureset import FeatureSet
 from jacana_torch.features.grid import Grid
+from jacana_torch.features.lexicon import Lexicon
+from jacana_torch.features.meeting import WordPairs
 from jacana_torch.features.wordlists import _NUMBER_WORDS, _VARIANTS, FUNCTION_WORDS
 from jacana_torch.types import Sentence, SentencePair
 
@@ -50,6 +52,13 @@ def random_pairs(seed: int, count: int = 6, words=WORDS, longest: int = 8) -> li
         layers = {name: mixed(source.layers[name], other.layers[name]) for name in source.layers}
         pairs.append(SentencePair(source, Sentence(mixed(source.tokens, other.tokens), layers)))
     return pairs
+
+
+def word_pairs(*both: tuple[str, str]) -> WordPairs:
+    """Some pairs of words, in a lexicon of their own."""
+    lexicon = Lexicon()
+    left, right = (lexicon.numbers([two[side] for two in both]) for side in (0, 1))
+    return WordPairs(lexicon, left, right)
 
 
 # Two words

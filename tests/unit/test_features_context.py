@@ -10,18 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jacana_torch.features.base import Block
+from jacana_torch.features.canvas import table_of
 from jacana_torch.features.context import (
     LONGEST_RUN,
     Context,
-    _next_content,
+    _nearest,
     anchored,
-    best_other,
     company_of,
     competition,
     run_length,
 )
-from jacana_torch.features.grid import Grid
-from jacana_torch.features.string import forms
+from jacana_torch.features.grid import Grid, Laid
 from jacana_torch.types import Sentence, SentencePair
 
 
@@ -84,7 +83,7 @@ def expected(x: SentencePair, window: int) -> tuple[list[dict], list[dict]]:
     return [a | b for a, b in zip(links, rivals, strict=True)], nulls
 
 
-@pytest.mark.parametrize("window", [3, 1])
+@pytest.mark.parametrize("window", [3, 1, 2, 5])
 @pytest.mark.parametrize("seed", range(4))
 def test_every_column_of_every_cell_equals_the_twin(seed, window):
     pairs = random_pairs(seed) + OWN
@@ -141,42 +140,42 @@ def companies(pairs: list[SentencePair], flat: np.ndarray) -> list[Company]:
     return out
 
 
-@given(shapes, st.integers(0, 10**6), st.sampled_from([0.5, 0.9, 1.0]))
-def test_run_length(shape, seed, share):
+def grid_of(pairs: list[SentencePair], turned: bool) -> tuple[Grid, Laid]:
+    """The pairs' grid, maybe one that came of flipping another, and its cells on a canvas."""
+    grid = Grid([x.flip() for x in pairs]).flipped() if turned else Grid(pairs)
+    return grid, grid.laid_out()
+
+
+def spread(laid: Laid, values: np.ndarray) -> np.ndarray:
+    """[size] values of cells at their places, and none between."""
+    return laid.canvas.near(laid.canvas.field(values, laid.place), 0, 0)
+
+
+@given(shapes, st.integers(0, 10**6), st.sampled_from([0.5, 0.9, 1.0]), st.booleans())
+def test_run_length(shape, seed, share, turned):
     pairs, rng = drawn(shape, seed)
-    grid = Grid(pairs)
-    match = rng.random(grid.n_cells) < share
-    expected_runs = [c.run(m, n, LONGEST_RUN) for c in companies(pairs, match.astype(float)) for m, n in c.cells()]
-    assert run_length(grid, match).tolist() == expected_runs
+    grid, laid = grid_of(pairs, turned)
+    match = (rng.random(grid.n_cells) < share).astype(float)
+    got = run_length(laid.canvas, laid.canvas.field(match, laid.place))
+    expected_runs = [c.run(m, n, LONGEST_RUN) for c in companies(pairs, match) for m, n in c.cells()]
+    assert got[laid.place].tolist() == expected_runs
 
 
-@given(shapes, st.integers(0, 10**6))
-def test_best_other(shape, seed):
+@given(shapes, st.integers(0, 10**6), st.booleans())
+def test_competition(shape, seed, turned):
     """Values on a coarse scale, for ties are what it is about."""
     pairs, rng = drawn(shape, seed)
-    grid = Grid(pairs)
-    values = rng.integers(-2, 4, grid.n_cells) / 4
-    for group, maximum in ((grid.source_token, grid.row_max), (grid.target_token, grid.column_max)):
-        got = best_other(values, group, maximum)
-        for c in range(grid.n_cells):
-            others = [values[k] for k in range(grid.n_cells) if group[k] == group[c] and k != c]
-            assert got[c] == max(others, default=-1.0)
-
-
-@given(shapes, st.integers(0, 10**6))
-def test_competition(shape, seed):
-    pairs, rng = drawn(shape, seed)
-    grid = Grid(pairs)
+    grid, laid = grid_of(pairs, turned)
     base = rng.choice([0.0, 0.0, 0.6, 0.9, 1.0], grid.n_cells)
-    company = base + rng.integers(0, 8, grid.n_cells) / 4
-    link, null = competition(grid, base, company)
+    company = base + rng.integers(-3, 8, grid.n_cells) / 4
+    link, null = competition(laid.canvas, spread(laid, base), spread(laid, company))
     links, nulls = [], []
     for likeness, weighed in zip(companies(pairs, base), companies(pairs, company), strict=True):
         rows, nothing = likeness.rivals(weighed.likeness)
         links += rows
         nulls += nothing
-    check((link,), links)
-    check((null,), nulls)
+    check((Block(*table_of(link), laid.place),), links)
+    check((Block(*table_of(null), laid.line),), nulls)
 
 
 def check(blocks: tuple[Block, ...], rows: list[dict]) -> None:
@@ -186,25 +185,25 @@ def check(blocks: tuple[Block, ...], rows: list[dict]) -> None:
         assert not len(blocks[0].dense())
 
 
-@given(shapes, st.integers(0, 10**6))
-def test_anchored_and_company_of(shape, seed):
+@given(shapes, st.integers(0, 10**6), st.booleans())
+def test_anchored_and_company_of(shape, seed, turned):
     pairs, rng = drawn(shape, seed)
-    grid = Grid(pairs)
+    grid, laid = grid_of(pairs, turned)
     similarity = rng.choice([0.0, 0.0, 0.5, 0.9, 1.0], grid.n_cells)
     twins = companies(pairs, similarity)
-    content = np.array([w not in ("the", ",") for w in forms(grid).values], dtype=bool)
-    columns = anchored(grid, similarity, content)
+    columns = anchored(grid, laid, spread(laid, similarity))
     expected_anchors = [c.anchors(m, n) for c in twins for m, n in c.cells()]
     for k, row in enumerate(expected_anchors):
-        assert {name: bool(v[k]) for name, v in columns.items()} == row
+        assert {name: bool(v[laid.place[k]]) for name, v in columns.items()} == row
     again = [c.again() for c in twins]
-    near, rivals, null = company_of(grid, similarity)
+    (near, rivals), null = company_of(grid, "test", lambda: similarity)
     check((near, rivals), [row for links, _ in again for row in links])
     check((null,), [row for _, nulls in again for row in nulls])
+    assert company_of(grid, "test", list)[1].table.tolist() == null.table.tolist()  # not asked for twice
 
 
 @given(st.lists(st.lists(st.booleans(), max_size=7), max_size=5), st.sampled_from([-1, 1]))
-def test_next_content(sentences, step):
+def test_nearest_content_word(sentences, step):
     flat = np.array([c for s in sentences for c in s], dtype=bool)
     position = np.array([k for s in sentences for k in range(len(s))], dtype=np.int64)
     length = np.array([len(s) for s in sentences for _ in s], dtype=np.int64)
@@ -213,4 +212,4 @@ def test_next_content(sentences, step):
         for k in range(len(s)):
             ahead = range(k + 1, len(s)) if step > 0 else reversed(range(k))
             expected_positions.append(next((j for j in ahead if s[j]), -1))
-    assert _next_content(flat, position, length, step).tolist() == expected_positions
+    assert _nearest(flat, position, length, step).tolist() == expected_positions

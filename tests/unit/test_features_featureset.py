@@ -9,7 +9,7 @@ from feature_twin import random_pairs
 from jacana_torch.errors import ConfigError
 from jacana_torch.features.base import Block, NodeBlocks
 from jacana_torch.features.distortion import Distortion
-from jacana_torch.features.featureset import FeatureSet
+from jacana_torch.features.featureset import FeatureSet, blocks_of
 from jacana_torch.features.grid import Grid
 from jacana_torch.features.pos import Pos
 from jacana_torch.features.position import Position
@@ -40,7 +40,7 @@ def test_every_column_bears_its_family():
     for where in ("link", "null"):
         got = {n: b for b in getattr(batch, where) for n in b.names}
         for family in (String(), Pos(), Position()):
-            for block in getattr(family(grid), where):
+            for block in getattr(blocks_of(family, grid), where):
                 for k, name in enumerate(block.names):
                     other = got.pop(f"{family.name}.{name}")
                     assert np.array_equal(other.dense()[:, k], block.dense()[:, k])

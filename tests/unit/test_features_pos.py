@@ -7,6 +7,7 @@ import pytest
 from feature_twin import Bases, assert_empty_sides, assert_same_alone, compare, random_pairs, table
 
 from jacana_torch.errors import MissingLayer
+from jacana_torch.features.featureset import blocks_of
 from jacana_torch.features.grid import Grid
 from jacana_torch.features.pos import Pos
 from jacana_torch.types import Sentence, SentencePair
@@ -57,14 +58,14 @@ def expected(x: SentencePair) -> tuple[list[dict[str, float]], list[dict[str, fl
 @pytest.mark.parametrize("seed", range(5))
 def test_every_column_of_every_cell_equals_the_twin(seed):
     pairs = random_pairs(seed) + OWN
-    blocks = Pos()(Grid(pairs))
+    blocks = blocks_of(Pos(), Grid(pairs))
     compare(blocks.link, [row for x in pairs for row in expected(x)[0]])
     compare(blocks.null, [row for x in pairs for row in expected(x)[1]])
 
 
 def test_columns_by_hand():
     grid = Grid(OWN[:1])
-    names, values = table(Pos()(grid).link, 20)
+    names, values = table(blocks_of(Pos(), grid).link, 20)
     cells = {name: [divmod(int(c), 5) for c in np.flatnonzero(values[:, k])] for k, name in enumerate(names)}
     assert cells["vbd2vbz"] == [(2, 2)] and (2, 2) in cells["coarse_match"] and (2, 2) not in cells["match"]
     assert cells["identical:nn"] == [(1, 1)] and cells["left_match"] == [(1, 1), (2, 2)]
@@ -83,4 +84,4 @@ def test_tags_are_required():
     assert Pos().requires == ("pos",)
     untagged = Sentence(("hen",))
     with pytest.raises(MissingLayer, match="'pos'"):
-        Pos()(Grid([SentencePair(untagged, untagged)]))
+        blocks_of(Pos(), Grid([SentencePair(untagged, untagged)]))

@@ -19,12 +19,14 @@ from feature_twin import (
     same_word,
     table,
     variant,
+    word_pairs,
 )
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from jacana_torch.features.featureset import blocks_of
 from jacana_torch.features.grid import Grid
-from jacana_torch.features.string import MEASURES, String, base_similarity, forms, similarities
+from jacana_torch.features.string import MEASURES, String, base_similarity, similarities
 from jacana_torch.features.string import same_word as same_word_of
 from jacana_torch.features.wordlists import FUNCTION_WORDS, NEGATIONS, NICKNAMES, WORD_CLASSES
 from jacana_torch.types import Sentence, SentencePair
@@ -148,7 +150,7 @@ OWN = [
 @pytest.mark.parametrize("seed", range(3))
 def test_every_column_of_every_cell_equals_the_twin(seed, threshold):
     pairs = random_pairs(seed) + OWN
-    blocks = String(threshold)(Grid(pairs))
+    blocks = blocks_of(String(threshold), Grid(pairs))
     compare(blocks.link, expected_links(pairs, threshold))
     compare(blocks.null, expected_nulls(pairs, threshold))
 
@@ -157,14 +159,8 @@ def test_every_column_of_every_cell_equals_the_twin(seed, threshold):
 def test_base_similarity_equals_the_twin(seed):
     pairs = random_pairs(seed + 50) + OWN
     grid = Grid(pairs)
-    got = base_similarity(grid)[forms(grid).cell]
+    got = grid.figure(base_similarity)
     assert got == pytest.approx([v for x in pairs for row in Bases(x).base for v in row], abs=1e-7)
-
-
-def pair_of_words(a: str, b: str):
-    grid = Grid([SentencePair(Sentence((a,)), Sentence((b,)))])
-    words = grid.words()
-    return list(words.values), words
 
 
 any_word = st.text(min_size=1, max_size=9)
@@ -177,17 +173,15 @@ latin = st.text("abcdest-", min_size=1, max_size=9)
 @example("İ", "i̇")
 @example("𝕏", "𝕐")
 def test_measures_equal_the_twin(a, b):
-    values, words = pair_of_words(a, b)
-    got = dict(zip(MEASURES, similarities(values, words)[0].tolist(), strict=True))
-    assert got == pytest.approx(measures(a, b), abs=1e-6)
+    got = dict(zip(MEASURES, similarities(word_pairs((a, b)))[0].tolist(), strict=True))
+    assert got == pytest.approx(measures(a.lower(), b.lower()), abs=1e-6)
     assert all(0 <= x <= 1 for x in got.values())
 
 
 @given(latin, latin)
 def test_measures_agree_with_jellyfish(a, b):
     """On letters: elsewhere jellyfish counts what a reader sees as one character."""
-    values, words = pair_of_words(a, b)
-    got = dict(zip(MEASURES, similarities(values, words)[0].tolist(), strict=True))
+    got = dict(zip(MEASURES, similarities(word_pairs((a, b)))[0].tolist(), strict=True))
     longest = max(len(a), len(b))
     assert got["jaro_winkler"] == pytest.approx(jellyfish.jaro_winkler_similarity(a, b), abs=1e-6)
     assert got["levenshtein"] == pytest.approx(1 - jellyfish.levenshtein_distance(a, b) / longest, abs=1e-6)
@@ -203,8 +197,7 @@ parts = st.lists(
 
 @given(parts.map("-".join).filter(bool), parts.map("-".join).filter(bool))
 def test_same_word_is_algorithm_1(a, b):
-    values, words = pair_of_words(a, b)
-    assert same_word_of(values, words)[0] == same_word(a, b)
+    assert same_word_of(word_pairs((a, b)))[0] == same_word(a, b)
 
 
 @pytest.mark.parametrize(
@@ -217,13 +210,12 @@ def test_same_word_is_algorithm_1(a, b):
 )  # fmt: skip
 def test_same_word_by_hand(a, b, same):
     for left, right in ((a, b), (b, a)):
-        values, words = pair_of_words(left, right)
-        assert same_word_of(values, words)[0] == same
+        assert same_word_of(word_pairs((left, right)))[0] == same
 
 
 def test_columns_by_hand():
     pairs = [pair("Bill of the U.N.", "William the United Nations 1,000 thousand")]
-    names, values = table(String()(Grid(pairs)).link, 24)
+    names, values = table(blocks_of(String(), Grid(pairs)).link, 24)
 
     def on(column: str) -> list[tuple[int, int]]:
         return [divmod(int(c), 6) for c in np.flatnonzero(values[:, names.index(column)])]
@@ -231,7 +223,7 @@ def test_columns_by_hand():
     assert on("nickname") == [(0, 0)]
     assert on("acronym") == [(3, 2), (3, 3)]
     assert on("same=the") == [(2, 1)] and on("of~the") == [(1, 1)]
-    names, values = table(String()(Grid([pair("1,000 n't", "thousand not 7")])).link, 6)
+    names, values = table(blocks_of(String(), Grid([pair("1,000 n't", "thousand not 7")])).link, 6)
     assert on("number_equal") == [(0, 0)] and on("number_differs") == [(0, 2)]
 
 
@@ -244,8 +236,8 @@ def test_swapping_the_sides_swaps_the_cells():
     """All but what is named after one side's word is symmetric."""
     pairs = random_pairs(3) + OWN
     there, back = Grid(pairs), Grid([x.flip() for x in pairs])
-    names, values = table(String()(there).link, there.n_cells)
-    other_names, other = table(String()(back).link, back.n_cells)
+    names, values = table(blocks_of(String(), there).link, there.n_cells)
+    other_names, other = table(blocks_of(String(), back).link, back.n_cells)
     turned = back.cell_at(there.pair, there.n, there.m)
     for name in [*MEASURES, "identical", "same_word", "max", "variant", "phonetic", "nickname", "acronym"]:
         assert np.array_equal(values[:, names.index(name)], other[turned, other_names.index(name)]), name
@@ -253,10 +245,10 @@ def test_swapping_the_sides_swaps_the_cells():
 
 def test_empty_sides():
     assert_empty_sides(String())
-    assert not len(base_similarity(Grid([])))
+    assert not len(Grid([]).figure(base_similarity))
 
 
 def test_null_of_a_source_without_target():
-    names, values = table(String()(Grid([pair("the hen", "")])).null, 2)
+    names, values = table(blocks_of(String(), Grid([pair("the hen", "")])).null, 2)
     row = dict(zip(names, values[1], strict=True))
     assert row["no_same"] == row["nothing_alike"] == row["unmatched=content"] == 1 and row["rival"] == 0

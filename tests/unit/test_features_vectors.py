@@ -10,7 +10,7 @@ import pytest
 
 from jacana_torch import resources
 from jacana_torch.errors import ConfigError, MissingResource
-from jacana_torch.features.featureset import FeatureSet
+from jacana_torch.features.featureset import FeatureSet, blocks_of
 from jacana_torch.features.grid import Grid
 from jacana_torch.features.vectors import Vectors, label_of
 from jacana_torch.types import Sentence, SentencePair
@@ -128,7 +128,7 @@ def test_every_column_of_every_cell_equals_the_twin(seed, store):
     path, vectors = store
     pairs = random_pairs(seed)
     grid = Grid(pairs)
-    blocks = Vectors((path,), STEPS)(grid)
+    blocks = blocks_of(Vectors((path,), STEPS), grid)
     names, link = table(blocks.link)
     null_names, null = table(blocks.null)
     twins = [Twin(pair, vectors) for pair in pairs]
@@ -145,8 +145,8 @@ def test_every_column_of_every_cell_equals_the_twin(seed, store):
 
 def test_a_pair_has_the_same_features_in_any_company(store):
     pairs = random_pairs(31)
-    _, together = table(Vectors((store[0],))(Grid(pairs)).link)
-    alone = [table(Vectors((store[0],))(Grid([pair])).link)[1] for pair in pairs]
+    _, together = table(blocks_of(Vectors((store[0],)), Grid(pairs)).link)
+    alone = [table(blocks_of(Vectors((store[0],)), Grid([pair])).link)[1] for pair in pairs]
     np.testing.assert_allclose(together, np.vstack(alone), atol=1e-6)
 
 
@@ -154,7 +154,7 @@ def test_two_sets_of_vectors_have_columns_each(store, tmp_path):
     other = tmp_path / "other.txt"
     other.write_text("red 1 0\nblue 0 1\n")
     pair = SentencePair(Sentence(("red",)), Sentence(("blue",)))
-    names, values = table(Vectors([store[0], str(other)], phrases=False)(Grid([pair])).link)
+    names, values = table(blocks_of(Vectors([store[0], str(other)], phrases=False), Grid([pair])).link)
     assert values[0][names.index("other.cosine")] == 0 and values[0][names.index("tiny.cosine")] != 0
     assert not any("phrase" in name for name in names)
     assert label_of("glove-840b") == "glove-840b" and label_of("/a/b/glove.6B.50d.txt") == "glove.6B.50d"
@@ -165,7 +165,7 @@ def test_settings_that_cannot_be(store):
         with pytest.raises(ConfigError):
             Vectors(bad)
     with pytest.raises(MissingResource, match="no-such-vectors"):
-        Vectors(("no-such-vectors",))(Grid(random_pairs(0)))
+        blocks_of(Vectors(("no-such-vectors",)), Grid(random_pairs(0)))
 
 
 def test_empty_sentences_and_an_empty_grid(store):
@@ -179,6 +179,6 @@ def test_real_vectors_find_synonyms():
     if not resources.available("glove-840b"):
         pytest.skip("glove-840b is not installed: jacana-torch resources install glove-840b")
     pair = SentencePair(Sentence(("Physician",)), Sentence(("doctor", "Tuesday", "physician")))
-    names, values = table(Vectors()(Grid([pair])).link)
+    names, values = table(blocks_of(Vectors(), Grid([pair])).link)
     cosine = values[:, names.index("glove-840b.cosine")]
     assert cosine[2] == 1 and cosine[0] > 0.5 > cosine[1]

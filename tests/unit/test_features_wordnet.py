@@ -14,6 +14,7 @@ from feature_twin import Bases, assert_empty_sides, assert_same_alone, compare, 
 
 from jacana_torch import resources
 from jacana_torch.errors import MissingLayer
+from jacana_torch.features.featureset import blocks_of
 from jacana_torch.features.grid import Grid
 from jacana_torch.features.wordnet import WordNet
 from jacana_torch.resources.wordnet_graph import RELATIONS
@@ -95,14 +96,14 @@ def expected(x: SentencePair, tags: bool, depth: int) -> tuple[list[dict], list[
 @pytest.mark.parametrize("seed", range(2))
 def test_every_column_of_every_cell_equals_the_twin(seed, tags, depth):
     pairs = random_pairs(seed, count=4, words=WORDS) + OWN
-    blocks = WordNet(tags=tags, depth=depth)(Grid(pairs))
+    blocks = blocks_of(WordNet(tags=tags, depth=depth), Grid(pairs))
     twins = [expected(x, tags, depth) for x in pairs]
     compare(blocks.link, [row for links, _ in twins for row in links])
     compare(blocks.null, [row for _, nulls in twins for row in nulls])
 
 
 def on(family: WordNet, x: SentencePair, column: str) -> list[tuple[int, int]]:
-    names, values = table(family(Grid([x])).link, len(x.source) * len(x.target))
+    names, values = table(blocks_of(family, Grid([x])).link, len(x.source) * len(x.target))
     return [divmod(int(c), len(x.target)) for c in np.flatnonzero(values[:, names.index(column)])]
 
 
@@ -126,5 +127,5 @@ def test_what_it_reads():
     assert WordNet().resources == ("wordnet",)
     bare = SentencePair(Sentence(("dog",)), Sentence(("hound",)))
     with pytest.raises(MissingLayer, match="'lemma'|'pos'"):
-        WordNet()(Grid([bare]))
+        blocks_of(WordNet(), Grid([bare]))
     assert on(WordNet(tags=False), bare, "any") == [(0, 0)]

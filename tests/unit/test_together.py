@@ -6,7 +6,7 @@ import random
 
 import numpy as np
 import pytest
-from feature_twin import random_pairs, table
+from feature_twin import random_pairs, table, word_pairs
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,7 +19,7 @@ from jacana_torch.features.distortion import Distortion
 from jacana_torch.features.featureset import FeatureSet
 from jacana_torch.features.grid import Grid
 from jacana_torch.features.position import Position
-from jacana_torch.features.string import String, same_word, similarities
+from jacana_torch.features.string import String, base_of, best_of, same_word, similarities
 from jacana_torch.features.vectors import Vectors
 from jacana_torch.features.wordnet import WordNet
 from jacana_torch.types import Alignment, Example, Sentence, SentencePair
@@ -62,9 +62,9 @@ words = st.text("abc-'é", min_size=1, max_size=14)
 @given(words, words)
 def test_measures_do_not_depend_on_the_order_of_two_words(a, b):
     """To the last bit: one direction's figures are used for the other."""
-    there, back = (Grid([SentencePair(Sentence((x,)), Sentence((y,)))]).words() for x, y in ((a, b), (b, a)))
-    assert similarities(there.values, there).tolist() == similarities(back.values, back).tolist()
-    assert same_word(there.values, there).tolist() == same_word(back.values, back).tolist()
+    there, back = word_pairs((a, b)), word_pairs((b, a))
+    for compute in (similarities, same_word, base_of, best_of):
+        assert compute(there).tolist() == compute(back).tolist()
 
 
 def test_flipped_wordnet():
