@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import pickle
 import shutil
 import subprocess
 import sys
@@ -13,6 +15,7 @@ from jacana_torch import resources
 from jacana_torch.annotate.lemmas import Lemmatizer, lemmas, lower_case, wordnet_pos
 from jacana_torch.annotate.nltk import NltkAnnotator
 from jacana_torch.errors import MissingResource
+from jacana_torch.resources import lookup, store
 from jacana_torch.types import Sentence, SentencePair
 
 SOURCE = Sentence(tuple("Two geese were n't running -LRB- they 're the mayor ’s worst hens -RRB- .".split()))
@@ -157,6 +160,23 @@ def test_odd_sentences():
     done = NltkAnnotator(lemmas=False)([SentencePair(s, s) for s in odd])
     for sentence, pair in zip(odd, done, strict=True):
         assert pair.source.layer("pos") == nltk_tags(sentence.tokens)
+
+
+@needs_tagger
+@needs_wordnet
+@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="this system does not fork")
+def test_a_forked_worker_reads_nothing_again(monkeypatch):
+    annotator = NltkAnnotator()
+    expected = annotator([PAIR])
+
+    def refuse(*_):
+        raise AssertionError("a worker looks for, or opens, what its parent has")
+
+    for module, function in ((store, "_fingerprint"), (store, "_open"), (lookup, "find")):
+        monkeypatch.setattr(module, function, refuse)  # what is compiled is opened through these
+    with multiprocessing.get_context("fork").Pool(1) as workers:
+        assert workers.apply_async(annotator, ([PAIR],)).get(timeout=60) == expected
+    assert len(pickle.dumps(annotator)) < 300
 
 
 def test_importing_loads_nothing_heavy():

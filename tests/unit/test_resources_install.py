@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -294,6 +295,22 @@ def test_nltk_data_is_found_before_our_own_as_directory_and_as_zip(home, tmp_pat
     assert path("wordnet") == corpora / "wordnet.zip"
     (corpora / "wordnet" / files[0]).write_text("x")
     assert path("wordnet") == corpora / "wordnet"
+
+
+def test_a_place_is_looked_for_once_and_again_under_other_settings(home, tmp_path, monkeypatch):
+    files = CATALOGUE["wordnet"].files
+    with pytest.raises(MissingResource):
+        lookup.located("wordnet")
+    fill(home / "data" / "wordnet", files)  # what was missing is not remembered
+    assert lookup.located("wordnet") == home / "data" / "wordnet"
+    shutil.rmtree(home / "data")
+    assert lookup.located("wordnet") == home / "data" / "wordnet"
+    fill(tmp_path / "other" / "data" / "wordnet", files)
+    monkeypatch.setenv("JACANA_HOME", str(tmp_path / "other"))
+    assert lookup.located("wordnet") == tmp_path / "other" / "data" / "wordnet"
+    monkeypatch.setenv("NLTK_DATA", str(tmp_path / "nltk_data"))
+    fill(tmp_path / "nltk_data" / "corpora" / "wordnet", files)
+    assert lookup.located("wordnet") == tmp_path / "nltk_data" / "corpora" / "wordnet"
 
 
 def test_a_broken_zip_is_passed_by(home, tmp_path):
