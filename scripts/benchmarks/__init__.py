@@ -1,0 +1,1 @@
+"""The parts of bench.py: each module has `run(options) -> report` and `table(report) -> lines of Markdown`."""

@@ -1,0 +1,152 @@
+"""Inference against other libraries on the same lattices, and against its own matrix products."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from typing import Any
+
+from .measure import in_ms, markdown, peak_of, ratio, shown, tell, timings
+
+SHAPES = [(64, 30, 12), (64, 12, 30), (64, 30, 110), (512, 30, 30)]  # B, M, N
+OTHERS = ["pytorch-crf", "torch-struct"]
+PEAK_SIZE = 1024
+
+
+def run(options: argparse.Namespace) -> dict[str, Any]:
+    needs = _missing()
+    if needs:
+        raise SystemExit(f"the engine is compared with {' and '.join(needs)}: pip install 'jacana-torch[bench]'")
+    entries = [_shape(shape, options) for shape in SHAPES]
+    return {"shapes": entries, "geometric_means": _geometric(entries), "decoding": _decoding(options)}
+
+
+def _missing() -> list[str]:
+    import importlib.util
+
+    return [name for name, module in zip(OTHERS, ("torchcrf", "torch_struct"), strict=True)
+            if importlib.util.find_spec(module) is None]  # fmt: skip
+
+
+def _shape(shape: tuple[int, int, int], options: argparse.Namespace) -> dict[str, Any]:
+    from . import rivals
+
+    tell(f"engine: B, M, N = {shape}")
+    p, mixed = rivals.lattices(*shape), rivals.lattices(*shape, ragged=True)
+    rivals.check(p)
+    rivals.check(mixed)
+    systems = {name: maker(p) for name, maker in rivals.MAKERS.items()}
+    runs = {f"{name} {what}": r for name, made in systems.items() if made for what, r in made.items()}
+    runs |= {f"mixed {what}": r for what, r in rivals.jacana(mixed).items()}
+    runs |= {"products": rivals.products(p), "peak": rivals.peak_rate(PEAK_SIZE)}
+    # Gigabytes asked for and given back slow down whoever comes next, so their owner has its turns alone.
+    huge = {name: runs.pop(name) for name in list(runs) if name.startswith("torch-struct")}
+    times = timings(runs, options.seconds) | timings(huge, options.seconds)
+    at_peak = rivals.operations(p) * times["peak"]["median"] / (2 * PEAK_SIZE**3)
+    return {
+        "shape": shape,
+        "seconds": times,
+        "ratios": _ratios(times),
+        "gigaflops_at_peak": 2 * PEAK_SIZE**3 / times["peak"]["median"] / 1e9,
+        "share_of_peak": at_peak / times["jacana marginals"]["median"],
+        "operations": {w: rivals.dispatched(run) for w, run in systems["jacana"].items()},
+        "memory_mib": {n: peak_of(rivals.one_run, n, "marginals", shape) for n in rivals.MAKERS},
+    }
+
+
+def _ratios(times: dict[str, dict[str, float]]) -> dict[str, dict[str, float]]:
+    """How many times slower others are; what ours takes over its products, and mixed lengths over the longest."""
+    out = {}
+    for what in ("marginals", "gradient", "partition", "viterbi"):
+        theirs = "marginals" if what == "gradient" else what
+        for other in OTHERS:
+            if f"{other} {theirs}" in times:
+                out[f"{what}: {other}"] = ratio(times[f"{other} {theirs}"], times[f"jacana {what}"])
+        out[f"{what}: mixed over longest"] = ratio(times[f"mixed {what}"], times[f"jacana {what}"])
+    out["marginals: over bare products"] = ratio(times["jacana marginals"], times["products"])
+    return out
+
+
+def _geometric(entries: list[dict]) -> dict[str, dict[str, float]]:
+    """Of each ratio, over the shapes where it could be taken, and over how many of them that was."""
+    out = {}
+    for name in dict.fromkeys(name for entry in entries for name in entry["ratios"]):
+        found = [e["ratios"][name]["median"] for e in entries if name in e["ratios"]]
+        out[name] = {"mean": math.exp(sum(map(math.log, found)) / len(found)), "shapes": len(found)}
+    memory = [(e["memory_mib"]["torch-struct"], e["memory_mib"]["jacana"]) for e in entries]
+    shares = [theirs / max(ours, 0.1) for theirs, ours in memory if theirs and ours is not None]
+    if shares:
+        out["memory: torch-struct"] = {
+            "mean": math.exp(sum(map(math.log, shares)) / len(shares)),
+            "shapes": len(shares),
+        }
+    return out
+
+
+def _decoding(options: argparse.Namespace) -> list[dict[str, Any]]:
+    """Best paths of lattices as a corpus has them, batched as the aligner does; both directions."""
+    import numpy as np
+
+    from jacana_torch.crf.inference import marginals, viterbi
+
+    from .text import lengths
+
+    m, n = np.array(lengths(options.data, 800)).T
+    out = []
+    for direction, sizes in (("source to target", (m, n)), ("target to source", (n, m))):
+        batches = _batches(*sizes)
+        runs = {
+            "viterbi": lambda batches=batches: [viterbi(p) for p in batches],
+            "posteriors": lambda batches=batches: [marginals(p) for p in batches],
+        }
+        times = timings(runs, max(options.seconds, 2.0))
+        rates = {k: {q: len(m) / t[w] for q, w in _SWAPPED.items()} for k, t in times.items()}
+        out.append({"direction": direction, "lattices": len(m), "mean_positions": float(sizes[0].mean()),
+                    "mean_targets": float(sizes[1].mean()), "per_second": rates})  # fmt: skip
+    return out
+
+
+_SWAPPED = {"median": "median", "low": "high", "high": "low"}  # the slowest time is the lowest rate
+
+
+def _batches(m: Any, n: Any) -> list[Any]:
+    """Random lattices in the layout, the batches and the dtype that the aligner has."""
+    import torch
+
+    from jacana_torch.aligners.crf import Crf
+    from jacana_torch.crf.layout import Layout
+
+    layout = Layout(m, n, Crf.batch_cells, "cpu")
+    generator = torch.Generator().manual_seed(0)
+    counts = layout.n_tokens + layout.n_cells, layout.n_edges, layout.n_starts, layout.n_starts
+    flat = [torch.randn(count + 1, generator=generator, dtype=torch.float64) for count in counts]
+    return [bucket.potentials(*flat) for bucket in layout.buckets]
+
+
+def table(report: dict[str, Any]) -> list[str]:
+    speed, limits = [], []
+    for e in report["shapes"]:
+        shape, r, t = ", ".join(map(str, e["shape"])), e["ratios"], e["seconds"]
+        for what in ("marginals", "viterbi"):
+            others = (shown(r.get(f"{what}: {other}")) for other in OTHERS)
+            mixed = shown(r[f"{what}: mixed over longest"])
+            speed.append([shape, what, shown(in_ms(t[f"jacana {what}"])), *others, mixed])
+        memory = (shown(e["memory_mib"][name]) for name in ("jacana", *OTHERS))
+        calls = (str(e["operations"][what]) for what in ("marginals", "viterbi"))
+        limits.append(
+            [shape, shown(r["marginals: over bare products"]), f"{e['share_of_peak']:.0%}", *memory, *calls]
+        )
+    means = [[name, shown(g["mean"]), str(g["shapes"])] for name, g in report["geometric_means"].items()]
+    decoding = [
+        [f"{d['direction']}, {d['mean_positions']:.0f} × {d['mean_targets']:.0f} tokens", str(d["lattices"]),
+         *(shown(d["per_second"][what], 4) for what in ("viterbi", "posteriors"))]
+        for d in report["decoding"]
+    ]  # fmt: skip
+    sizes = [f"{name}, MiB" for name in ("ours", *OTHERS)]
+    bounds = ["B, M, N", "time over bare products", "share of peak", *sizes, "operations", "Viterbi's"]
+    return [
+        *markdown(["B, M, N", "", "ms", *(f"{o}, times that" for o in OTHERS), "mixed lengths"], speed),
+        "", *markdown(bounds, limits),
+        "", "Geometric means:", "", *markdown(["ratio", "mean", "of shapes"], means), "",
+        *markdown(["decoding alone", "lattices", "Viterbi, pairs/s", "posteriors, pairs/s"], decoding),
+    ]  # fmt: skip

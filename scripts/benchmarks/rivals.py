@@ -1,0 +1,176 @@
+"""The same lattices for three libraries, and for the bare matrix products that inference is made of.
+
+A maker takes `Potentials` and gives functions by name: `marginals` (log Z with all marginals; others get them by
+autograd), `partition` (log Z alone) and `viterbi`, and ours `gradient`, by autograd too. What they need is made
+beforehand.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from jacana_torch.crf.inference import log_partition, marginals, viterbi
+from jacana_torch.crf.potentials import Potentials
+
+from .measure import free_memory
+
+Runs = dict[str, Callable[[], object]]
+Shape = tuple[int, int, int]  # B chains, M positions, N target tokens
+
+
+def lattices(B: int, M: int, N: int, ragged: bool = False, dtype: torch.dtype = torch.float32) -> Potentials:
+    """Normal scores; one table, as the other libraries have one. `ragged`: lengths between M/2 and M."""
+    torch.manual_seed(0)
+    S = N + 1
+    lengths = torch.randint(max(1, M // 2), M + 1, (B,)) if ragged else torch.full((B,), M)
+    lengths[0] = M
+    scores = (torch.randn(*shape, dtype=dtype) for shape in ((B, M, S), (1, S, S), (1, S), (1, S)))
+    return Potentials.build(*scores, torch.zeros(B, dtype=torch.long), lengths, torch.full((B,), S))
+
+
+def jacana(p: Potentials) -> Runs:
+    return {
+        "gradient": lambda: _gradient(p),
+        "marginals": lambda: marginals(p),
+        "partition": lambda: log_partition(p),
+        "viterbi": lambda: viterbi(p),
+    }
+
+
+def _gradient(p: Potentials) -> None:
+    leaves = [x.detach().requires_grad_() for x in (p.node, p.edge, p.start, p.end)]
+    log_partition(Potentials(*leaves, p.table, p.lengths, p.sizes)).sum().backward()
+
+
+def pytorch_crf(p: Potentials) -> Runs:
+    crf, node, mask = _crf(p)
+
+    def gradient() -> None:
+        emissions = node.clone().requires_grad_()
+        for parameter in crf.parameters():
+            parameter.grad = None
+        crf._compute_normalizer(emissions, mask).sum().backward()
+
+    @torch.no_grad()
+    def partition() -> torch.Tensor:
+        return crf._compute_normalizer(node, mask)
+
+    @torch.no_grad()
+    def decode() -> None:
+        crf.decode(node, mask)
+
+    return {"marginals": gradient, "partition": partition, "viterbi": decode}
+
+
+def _crf(p: Potentials) -> tuple:
+    from torchcrf import CRF
+
+    _, M, S = p.shape
+    crf = CRF(S).to(p.node.dtype)
+    with torch.no_grad():
+        crf.transitions.copy_(p.edge[0])
+        crf.start_transitions.copy_(p.start[0])
+        crf.end_transitions.copy_(p.end[0])
+    mask = torch.arange(M)[:, None] < p.lengths
+    node = p.node.transpose(0, 1).masked_fill(~mask[:, :, None], 0.0).contiguous()
+    return crf, node, mask
+
+
+def torch_struct(p: Potentials) -> Runs | None:
+    """None where its scan, which holds [B, M/2, S, S, S] several times over, does not fit in memory."""
+    from torch_struct import LinearChainCRF
+
+    B, M, S = p.shape
+    if B * (M // 2) * S**3 * 4 * 6 > free_memory() / 2:
+        return None
+    warnings.simplefilter("ignore")
+    node = p.node.clamp_min(-1e5)
+    scores = node[:, 1:, :, None] + p.edge[0].T  # [B, M-1, S (this), S (previous)]
+    scores[:, 0] += (p.start[0] + node[:, 0])[:, None, :]
+    scores[torch.arange(B), p.lengths - 2] += p.end[0][None, :, None]
+
+    def chain() -> LinearChainCRF:
+        return LinearChainCRF(scores.clone().requires_grad_(), lengths=p.lengths)
+
+    return {
+        "marginals": lambda: chain().marginals,
+        "partition": lambda: chain().partition,
+        "viterbi": lambda: chain().argmax,
+    }
+
+
+MAKERS: dict[str, Callable[[Potentials], Runs | None]] = {
+    "jacana": jacana,
+    "pytorch-crf": pytorch_crf,
+    "torch-struct": torch_struct,
+}
+
+
+def one_run(system: str, what: str, shape: Shape) -> Callable[[], object] | None:
+    """One function of one system, its library loaded and warm."""
+    warm = MAKERS[system](lattices(2, 4, 3))
+    if warm:
+        warm[what]()
+    runs = MAKERS[system](lattices(*shape))
+    return runs[what] if runs else None
+
+
+def products(p: Potentials) -> Callable[[], None]:
+    """The matrix products alone that log Z and its gradient are made of, start and end being a state more."""
+    B, M, S = p.shape
+    table, rows = torch.rand(S + 1, S + 1), torch.rand(M + 1, B, S + 1)
+    out = torch.empty(M + 1, B, S + 1)
+    steps, outs = rows.unbind(0), out.unbind(0)
+
+    def run() -> None:
+        for t in range(M + 1):
+            torch.mm(steps[t], table, out=outs[t])
+        for t in range(M + 1):
+            torch.mm(steps[t], table.t(), out=outs[t])
+        torch.mm(rows.view(-1, S + 1).t(), out.view(-1, S + 1))
+
+    return run
+
+
+def operations(p: Potentials) -> int:
+    """Multiplications and additions in `products`."""
+    B, M, S = p.shape
+    return 3 * 2 * (M + 1) * B * (S + 1) ** 2
+
+
+def dispatched(run: Callable[[], object]) -> int:
+    """Tensor operations that a function starts: what a GPU has to be told one by one."""
+    with _Counter() as counter:
+        run()
+    return counter.calls
+
+
+class _Counter(TorchDispatchMode):
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls = 0
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):  # type: ignore[no-untyped-def]
+        self.calls += 1
+        return function(*args, **(kwargs or {}))
+
+
+def peak_rate(size: int = 1024) -> Callable[[], object]:
+    """A product large enough that this machine multiplies as fast as it can: 2 * size**3 operations."""
+    a, b, out = torch.rand(size, size), torch.rand(size, size), torch.empty(size, size)
+    return lambda: torch.mm(a, b, out=out)
+
+
+def check(p: Potentials) -> None:
+    """The systems compute the same thing, or the comparison means nothing."""
+    ours = log_partition(p)
+    for name in ("pytorch-crf", "torch-struct"):
+        runs = MAKERS[name](p)
+        theirs = runs["partition"]() if runs else ours
+        if not torch.allclose(ours, theirs.detach(), atol=1e-3, rtol=1e-4):
+            worst = (ours - theirs).abs().max().item()
+            raise SystemExit(f"log Z differs from that of {name} by up to {worst:.2g}")

@@ -1,0 +1,201 @@
+"""The benchmarks' own instruments, where they could be wrong. No test here looks at a time."""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+SCRIPTS = Path(__file__).parents[2] / "scripts"
+sys.path.insert(0, str(SCRIPTS))
+
+import bench_page  # noqa: E402
+from benchmarks import scaling, text, train  # noqa: E402
+from benchmarks.measure import PeakMemory, command, peak_of, ratio, shown, summary, timings  # noqa: E402
+
+needs_proc = pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="memory is read from /proc")
+PARTS = ["engine", "train", "align", "startup", "memory", "scaling"]
+
+
+# Text
+
+WORD = st.text("abz.9", min_size=1, max_size=4)
+CORPUS = st.lists(st.tuples(*[st.lists(WORD, min_size=1, max_size=4)] * 2), min_size=1, max_size=3)
+
+
+@settings(max_examples=30, deadline=None)
+@given(CORPUS, st.integers(1, 60), st.integers(0, 5))
+def test_no_pair_comes_twice_however_small_the_corpus(corpus, count, seed):
+    pairs = list(text.perturbed(corpus, count, seed))
+    assert len({(tuple(s), tuple(t)) for s, t in pairs}) == len(pairs) == count
+    assert all(word and " " not in word for pair in pairs for side in pair for word in side)
+
+
+def test_a_tenth_of_the_words_are_misspelt_and_no_token_is_lost():
+    corpus = [(4 * "the quick heron waded slowly through cold shallow water".split(), "one heron waded .".split())]
+    pairs = list(text.perturbed(corpus, 500))
+    assert all((len(s), len(t)) == (36, 4) for s, t in pairs)
+    changed = sum(a != b for s, t in pairs for a, b in zip([*s, *t], [*corpus[0][0], *corpus[0][1]], strict=True))
+    assert 0.09 < changed / (39 * 500) < 0.115  # a little above a tenth: a pair that came before is changed more
+
+
+def test_a_misspelt_word_is_another_word():
+    rng = random.Random(0)
+    for word in ("ab", "abc", "aaaa", "letters") * 200:
+        other = text.misspelt(rng, word)
+        assert other != word and other[0] == word[0] and len(other) - len(word) in (0, 1)
+
+
+def test_made_up_pairs_are_distinct_of_the_lengths_asked_for_and_their_links_fit(tmp_path):
+    found = list(text._made(300, seed=3))
+    assert len({(tuple(s), tuple(t)) for s, t, _ in found}) == 300
+    for source, target, links in found:
+        assert text.LONGER[0] <= len(source) <= text.LONGER[2]
+        assert text.SHORTER[0] <= len(target) <= min(text.SHORTER[2], len(source))
+        assert len({j for _, j in links}) == len({i for i, _ in links}) == len(links)
+        assert all(i < len(source) and j < len(target) for i, j in links)
+    same = sum(source[i] == target[j] for source, target, links in found for i, j in links)
+    assert same > 0.5 * sum(len(links) for *_, links in found)
+    text.write_gold(tmp_path / "made.jsonl", 300, seed=3)
+    assert text.read(tmp_path / "made.jsonl") == [(s, t) for s, t, _ in found]
+
+
+# Memory
+
+HOLD = "import sys, time; block = bytearray(int(sys.argv[1]) * 2**20); "
+NAP = "time.sleep(0.4)"
+
+
+@needs_proc
+def test_the_meter_sees_what_a_process_and_its_child_hold():
+    alone = command([sys.executable, "-c", HOLD + NAP, "150"], meter=True)
+    child = f"import subprocess; subprocess.run([sys.executable, '-c', {HOLD + NAP!r}, '100'])"
+    both = command([sys.executable, "-c", HOLD + child, "150"], meter=True)
+    assert alone.code == both.code == 0 and alone.peak and both.peak
+    assert 150 < alone.peak < 190
+    assert 250 < both.peak < 310
+
+
+def test_the_meter_survives_a_process_that_is_gone():
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    PeakMemory(process.pid).stop()
+
+
+@needs_proc
+def test_the_peak_of_a_function_is_what_it_adds():
+    megabytes = peak_of(functools.partial, bytearray, 64 * 2**20)
+    assert megabytes and 63 < megabytes < 70
+    assert peak_of(dict.get, {}, "nothing") is None
+
+
+# Figures
+
+
+def test_median_quartiles_and_ratios_by_hand():
+    four = summary([4.0, 1.0, 3.0, 2.0])
+    assert (four["median"], four["low"], four["high"], four["runs"]) == (2.5, 1.25, 3.75, 4)
+    assert summary([7.0])["low"] == summary([7.0])["high"] == 7.0
+    two = {"median": 5.0, "low": 2.5, "high": 7.5, "runs": 4}
+    assert ratio(two, four) == {"median": 2.0, "low": 2.5 / 3.75, "high": 6.0}
+
+
+def test_runs_take_turns():
+    calls = []
+    found = timings({name: functools.partial(calls.append, name) for name in "ab"}, seconds=1e-9)
+    assert calls == list("ab" * 6)  # one to warm up
+    assert all(s["runs"] == 5 for s in found.values())
+
+
+@given(st.floats(-2, 3), st.floats(0.01, 100))
+def test_the_exponent_of_a_power_is_found(power, factor):
+    assert scaling.slope([(x, factor * x**power) for x in (12.0, 24.0, 96.0)]) == pytest.approx(power, abs=1e-9)
+
+
+def test_figures_are_shown_with_their_quartiles():
+    assert shown({"median": 1234.5, "low": 0.01234, "high": 99.96, "runs": 3}) == "1,234 (0.0123–100)"
+    assert shown(None) == "not run"
+
+
+# Training's log
+
+
+def test_directions_are_read_from_a_log_even_if_they_take_turns():
+    lines = [
+        (0.5, "9 pairs to train on, 0 to score on"),
+        (1.0, "forward    1  loss 30.0  |g| 3e+03"), (1.5, "backward    1  loss 40.0  |g| 3e+03"),
+        (3.0, "backward: loss 1.250000 after 12 iterations (the loss is within tolerance of its minimum)"),
+        (4.0, "forward: loss 2.500000 after 10 iterations, 11 evaluations (it is)"),
+    ]  # fmt: skip
+    assert train.directions(lines) == {
+        "forward": {"loss": 2.5, "iterations": 10, "evaluations": 11, "seconds": 3.0},
+        "backward": {"loss": 1.25, "iterations": 12, "evaluations": None, "seconds": 1.5},
+    }
+    with pytest.raises(SystemExit, match="backward"):
+        train.directions(lines[:2])
+
+
+def test_a_real_training_says_what_the_benchmark_reads(tmp_path):
+    text.write_gold(tmp_path / "made.jsonl", 8)
+    found = train.directions(train.trained(tmp_path / "made.jsonl").lines)
+    assert all(math.isfinite(f["loss"]) and f["iterations"] > 1 and f["seconds"] >= 0 for f in found.values())
+
+
+# The page
+
+REPORT = {
+    "machine": {
+        "date": "2030-01-02T03:04+00:00", "cpu": "a cpu", "cores": 2, "threads": 1, "python": "3", "load": [0.5],
+        "versions": {"torch": "2", "absent": None},
+    },
+    "parts": {"startup": {"limit": 3.0, "seconds": {"x": {"median": 1, "low": 1, "high": 1}},
+                          "over_torch": {"x": {"median": 1, "low": 1, "high": 1}}}},
+}  # fmt: skip
+
+
+def test_tables_are_replaced_and_everything_else_stays():
+    page = (
+        "a\n<!-- bench:startup -->\nold\n<!-- bench:end -->\nb\n<!-- bench:train -->\nkept\n<!-- bench:end -->\n"
+    )
+    page += "<!-- bench:machine --><!-- other -->\n<!-- bench:machine -->\n<!-- bench:end -->\nc\n"
+    once = bench_page.filled(page, REPORT)
+    assert "old" not in once and "| `x` | 1 (1–1) | 1 (1–1) |" in once and "kept" in once and "a cpu" in once
+    assert "<!-- other -->" in once and once.startswith("a\n") and once.endswith("\nc\n")
+    assert bench_page.filled(once, REPORT) == once
+
+
+def test_the_page_has_a_place_for_every_part_and_the_program_a_module():
+    page = bench_page.PAGE.read_text(encoding="utf-8")
+    assert [name for name in bench_page._BLOCK.findall(page) if name[1] not in ("machine", *PARTS)] == []
+    for part in PARTS:
+        assert page.count(f"<!-- bench:{part} -->") == 1
+        assert (SCRIPTS / "benchmarks" / f"{part}.py").is_file()
+    said = subprocess.run([sys.executable, SCRIPTS / "bench.py", "--help"], capture_output=True, text=True)
+    assert said.returncode == 0 and "{" + ",".join([*PARTS, "all"]) + "}" in said.stdout
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["align", "--data", "nowhere.jsonl"], ["all", "--json", "no/such/folder/x.json"], ["align", "--runs", "2"]],
+)
+def test_mistakes_are_told_before_anything_is_measured(arguments, tmp_path):
+    said = subprocess.run(
+        [sys.executable, SCRIPTS / "bench.py", *arguments], capture_output=True, text=True, cwd=tmp_path
+    )
+    assert said.returncode == 2 and arguments[1] in said.stderr and "Traceback" not in said.stderr
+
+
+def test_the_page_is_written_from_a_file(tmp_path):
+    page, report = tmp_path / "page.md", tmp_path / "report.json"
+    page.write_text("<!-- bench:startup -->\n<!-- bench:end -->\n")
+    report.write_text(json.dumps(REPORT))
+    subprocess.run([sys.executable, SCRIPTS / "bench_page.py", report, page], check=True)
+    assert "| `x` |" in page.read_text() and [p.name for p in tmp_path.iterdir() if "partial" in p.name] == []
