@@ -7,7 +7,7 @@ What needs sparse matrices loads scipy when it is first asked for: lemmas do wit
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -75,7 +75,7 @@ class WordNet:
         self._morphology = Morphology(arrays)
         self._starts, self._synset_of = arrays["senses.starts"], arrays["senses.synset"]
         self._n_synsets, self._n_senses = len(arrays["synset.offset"]), len(self._synset_of)
-        self._matrices: dict[str, sparse.csr_matrix] = {}
+        self._steps: dict[tuple[str, bool], sparse.csr_matrix] = {}
         self._senses: dict[Query, np.ndarray] = {}
 
     def __reduce__(self):  # worker processes open the same arrays from the cache
@@ -168,28 +168,36 @@ class WordNet:
 
     def _linked(self, pairs: _Pairs, name: str, swapped: bool = False) -> np.ndarray:
         stored, inverse = _ONE_WAY[name]
-        senses = name in _SENSE_RELATIONS
-        left, right = (pairs.left_senses, pairs.right_senses) if senses else (pairs.left, pairs.right)
-        return pairs.linked(left, right, self._matrix(stored), inverse != swapped)
+        step = self._step(stored, inverse != swapped)
+        if name in _SENSE_RELATIONS:
+            return pairs.pick(pairs.left_senses @ step @ pairs.having_sense)
+        return pairs.pick(pairs.left @ step @ pairs.having)
 
     def _related(self, pairs: _Pairs, depth: int) -> dict[str, np.ndarray]:
-        found = {"synonym": pairs.meet(pairs.left, pairs.right)}
+        found = {"synonym": pairs.pick(pairs.left @ pairs.having)}
         found |= {name: self._linked(pairs, name) for name in _ONE_WAY}
-        up = self._matrix("hypernym")
-        found["hypernym_deep"] = pairs.meet(_reach(pairs.left, up, depth), pairs.right)
-        found["hyponym_deep"] = pairs.meet(pairs.left, _reach(pairs.right, up, depth))
-        found["sister"] = pairs.sisters(up)
+        up = self._step("hypernym")
+        found["hypernym_deep"] = pairs.pick(_reach(pairs.left, up, depth) @ pairs.having)
+        found["hyponym_deep"] = pairs.pick(pairs.left @ _reach(pairs.right, up, depth).T.tocsr())
+        found["sister"] = pairs.sisters(*self._upwards)
         return {name: found[name] for name in RELATIONS}
 
-    def _matrix(self, name: str) -> sparse.csr_matrix:
-        if name not in self._matrices:
+    def _step(self, name: str, inverse: bool = False) -> sparse.csr_matrix:
+        """From what to what a stored relation leads, true in [from, to]."""
+        if (name, inverse) not in self._steps:
             from scipy import sparse
 
             size = self._n_senses if name in _SENSE_RELATIONS else self._n_synsets
-            ends = self._arrays[f"relation.{name}"]
-            values = np.ones(len(ends), dtype=bool)
-            self._matrices[name] = sparse.csr_matrix((values, (ends[:, 0], ends[:, 1])), shape=(size, size))
-        return self._matrices[name]
+            ends = self._arrays[f"relation.{name}"][:, :: -1 if inverse else 1]
+            true = np.ones(len(ends), dtype=bool)
+            self._steps[name, inverse] = sparse.csr_matrix((true, (ends[:, 0], ends[:, 1])), shape=(size, size))
+        return self._steps[name, inverse]
+
+    @cached_property
+    def _upwards(self) -> tuple[sparse.csr_matrix, np.ndarray]:
+        """The steps to hypernyms, to be counted, and how many each synset has."""
+        up = self._step("hypernym").astype(np.int32)
+        return up, np.asarray(up.sum(1)).ravel()
 
     def incidence(self, queries: Sequence[Query]) -> tuple[sparse.csr_matrix, sparse.csr_matrix]:
         """(queries x synsets, queries x senses), true where the query has it."""
@@ -215,29 +223,20 @@ class _Pairs:
             distinct, rows = np.unique(numbers, return_inverse=True)
             self.rows.append(rows)
             sides.append(net.incidence([queries[k] for k in distinct.tolist()]))
-        (self.left, self.left_senses), (self.right, self.right_senses) = sides
+        (self.left, self.left_senses), (self.right, right_senses) = sides
+        self.having, self.having_sense = self.right.T.tocsr(), right_senses.T.tocsr()  # [synset or sense, word]
 
-    def meet(self, left: sparse.csr_matrix, right: sparse.csr_matrix) -> np.ndarray:
-        """Where the left word's row and the right word's row share a column."""
-        return self._pick(left @ right.T.tocsr())
-
-    def linked(
-        self, left: sparse.csr_matrix, right: sparse.csr_matrix, relation: sparse.csr_matrix, inverse: bool
-    ) -> np.ndarray:
-        """Where the relation leads from a column of the left row to one of the right (or back, if inverse)."""
-        return self.meet(left, right @ relation) if inverse else self.meet(left @ relation, right)
-
-    def _pick(self, related: sparse.csr_matrix) -> np.ndarray:
+    def pick(self, related: sparse.csr_matrix) -> np.ndarray:
+        """What is there for the left word's row and the right word's column of each pair."""
         if not len(self.rows[0]) or not related.nnz:
             return np.zeros(len(self.rows[0]), dtype=bool)
         related.sum_duplicates()  # sorted rows are searched by bisection
         return np.asarray(related[self.rows[0], self.rows[1]]).ravel().astype(bool)
 
-    def sisters(self, up: sparse.csr_matrix) -> np.ndarray:
+    def sisters(self, up: sparse.csr_matrix, ways: np.ndarray) -> np.ndarray:
         """Ways for the two words to meet in a direct hypernym, less those through one synset that both have."""
         count = [side.astype(np.int32) for side in (self.left, self.right)]
-        above = [side @ up.astype(np.int32) for side in count]
-        ways = np.asarray(up.sum(1)).ravel().astype(np.int32)
+        above = [side @ up for side in count]
         weighted = count[0].multiply(ways[None, :]).tocsr()
         found = np.zeros(len(self.rows[0]), dtype=bool)
         for start in range(0, len(found), _PAIRS_AT_ONCE):  # one row a pair: bounded memory
