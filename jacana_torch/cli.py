@@ -30,7 +30,8 @@ examples:
   jacana-torch align pairs.txt > links.txt           source TAB target in, 0-0 1-2 ... out
   jacana-torch align --to jsonl --confidence < pairs.txt
   jacana-torch align gold.jsonl --to talp --symmetrize grow-diag-final-and --output out.talp
-  jacana-torch align --batch-size 1                  answers each line as it comes, for use behind a pipe
+  jacana-torch align big.txt.gz --workers 4 --output big.links
+  tail -f pairs.txt | jacana-torch align             answers when nothing more comes for a moment
 
 Raw text (source TAB target, or source ||| target) is tokenised first: links count those tokens, which
 --to jsonl shows. With --pretokenized the tokens are what spaces separate. Other formats bring their own tokens.
@@ -202,7 +203,10 @@ def _align_options(align: argparse.ArgumentParser) -> None:
     align.add_argument("--confidence", action="store_true", help="write each link's confidence")
     align.add_argument("--device", default="cpu", metavar="D", help="cpu, cuda, cuda:1, mps ... (cpu)")
     align.add_argument(
-        "--batch-size", type=_positive, default=256, metavar="N", help="pairs held in memory at a time (256)"
+        "--batch-size", type=_positive, default=256, metavar="N", help="pairs aligned at a time (256)"
+    )
+    align.add_argument(
+        "--workers", type=_positive, metavar="N", help="processes to share the work (as many as processors)"
     )
     align.add_argument("--skip-bad", action="store_true", help="an empty alignment for a bad line, and go on")
     align.add_argument("--output", metavar="FILE", help="written whole or not at all (stdout)")
@@ -231,6 +235,7 @@ def _align(arguments: argparse.Namespace) -> int:
         confidence=arguments.confidence,
         device=arguments.device,
         batch_size=arguments.batch_size,
+        workers=arguments.workers,
         skip_bad=arguments.skip_bad,
         output=arguments.output,
     )

@@ -1,29 +1,41 @@
-"""`jacana-torch align`: pairs in, one alignment out for each, a batch at a time and never more in memory.
+"""`jacana-torch align`: pairs in, one alignment out for each, by several processes and a few batches at a time.
 
-A bad line ends the run after everything before it has been written; with `skip_bad` it gives an empty alignment
-instead, so that line n of the output always belongs to line n of the input.
+This process reads and writes; on a processor batches are aligned by workers, each the whole way. Other devices
+have one process to themselves, this one, and the workers annotate for it. A bad line ends the run after everything
+before it was written; with `skip_bad` it gives an empty alignment instead, so that line n of the output always
+belongs to line n of the input.
 """
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
-from itertools import islice
-from typing import TYPE_CHECKING, Any
+import time
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import closing
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
 
-from . import corpora
+from . import corpora, parallel
 from .cli import presentable
+from .cli_progress import Counter
 from .errors import ConfigError, JacanaError
 from .symmetrize import symmetrizer
 from .types import Alignment, Example, Sentence, SentencePair
 
 if TYPE_CHECKING:
-    from rich.progress import Progress
+    from .model import Model
 
 WRITES = ("pharaoh", "talp", "jsonl", "jacana", "naacl")
 HOLDS_CONFIDENCE = ("jsonl", "naacl")
 NOTHING = SentencePair(Sentence(()), Sentence(()))
+FIRST_BATCH = 32  # pairs; done before workers are started, so that there is an answer soon
+LONGEST_GATHERING = 0.5  # seconds that a pair waits for others to come
+
+Batch = list[SentencePair]
+# An alignment, and the pair where it has other tokens than the one that was given.
+Outcome = tuple[SentencePair | None, Alignment]
 
 
 def align(
@@ -37,6 +49,7 @@ def align(
     confidence: bool = False,
     device: str = "cpu",
     batch_size: int = 256,
+    workers: int | None = None,
     skip_bad: bool = False,
     output: str | None = None,
 ) -> int:
@@ -45,15 +58,16 @@ def align(
     if symmetrize is not None:
         symmetrizer(symmetrize)  # a misspelt name is noticed before anything is loaded
     bad = corpora.SkipBad(instead=Example(NOTHING)) if skip_bad else None
-    examples = _pairs(source, from_, pretokenized, bad)
-    aligner = _load(model, device)
-
-    def predict(pairs: list[SentencePair]) -> list[Alignment]:
-        return aligner.align(pairs, symmetrize=symmetrize)
-
-    with _Counter() as counter:
-        aligned = _aligned(examples, predict, batch_size, counter, keep_confidence=confidence)
-        corpora.write(_flushing(aligned, batch_size), output or "-", to, links_only=True)
+    opened = corpora.Source(source)
+    examples = corpora.read_live(opened, from_ or ("text" if source == "-" else None), on_bad=bad)
+    work = Aligning(_found(model), device, symmetrize, confidence, tokenise=not pretokenized)
+    _ = work.model  # mistakes are told before anything is written, and what is loaded now is shared by workers
+    if workers is None:
+        workers = 1 if opened.may_stall else parallel.available()
+    on_terminal = sys.stderr.isatty() and not (output is None and sys.stdout.isatty())
+    outcomes = _outcomes(work, _batches(examples, batch_size), workers)
+    with Counter(opened.fraction, on_terminal) as counter, closing(outcomes):
+        corpora.write(_aligned(outcomes, counter), output or "-", to, links_only=True)
     if bad is not None and bad.count:
         sys.stderr.write(f"jacana-torch: {presentable(bad.report())}\nEach was given an empty alignment.\n")
     return 0
@@ -70,103 +84,136 @@ def _output_format(to: str | None, output: str | None, confidence: bool) -> str:
     return to
 
 
-def _pairs(
-    source: str, from_: str | None, pretokenized: bool, bad: corpora.SkipBad | None
-) -> Iterator[SentencePair]:
-    """The pairs of a file, without their gold; raw text is tokenised unless it already is."""
-    examples = corpora.read(source, from_ or ("text" if source == "-" else None), on_bad=bad)
-    if pretokenized:
-        return (_split(example.pair) for example in examples)
-    from .annotate.tokenize import tokenized
+@dataclass
+class Aligning:
+    """All that is done to a batch. Pickles as its recipe: a process that did not inherit the model loads it."""
 
-    return (tokenized(example.pair) for example in examples)
+    name: str
+    device: str = "cpu"
+    symmetrize: str | None = None
+    confidence: bool = False
+    tokenise: bool = True
+
+    @cached_property
+    def model(self) -> Model:
+        return _loaded(self.name, self.device)
+
+    def __getstate__(self) -> dict:
+        return {name: value for name, value in self.__dict__.items() if name != "model"}
+
+    def __call__(self, batch: Batch) -> list[Outcome]:
+        return self.finish(batch, self.prepare(batch))
+
+    def prepare(self, batch: Batch) -> Batch:
+        """The batch as the aligner needs it: tokenised, annotated."""
+        from .annotate.tokenize import tokenized
+
+        pairs = [tokenized(pair) if self.tokenise else _settled(pair) for pair in batch]
+        # A side without words has no links, and nobody needs to know what nothing looks like.
+        worded = [k for k, pair in enumerate(pairs) if _has_words(pair)]
+        for k, pair in zip(worded, self.model.prepare([pairs[k] for k in worded]), strict=True):
+            pairs[k] = pair
+        return pairs
+
+    def finish(self, batch: Batch, ready: Batch) -> list[Outcome]:
+        worded = [pair for pair in ready if _has_words(pair)]
+        found = iter(self.model.align(worded, self.symmetrize, self.confidence) if worded else ())
+        return [
+            (
+                _retokenised(given, pair),
+                next(found) if _has_words(pair) else Alignment(len(pair.source), len(pair.target)),
+            )
+            for given, pair in zip(batch, ready, strict=True)
+        ]
 
 
-def _split(pair: SentencePair) -> SentencePair:
+def _outcomes(
+    work: Aligning, batches: Iterable[Batch | None], workers: int
+) -> Generator[tuple[Batch, list[Outcome]], None, None]:
+    if work.device == "cpu":
+        yield from parallel.ordered(work, batches, workers)
+        return
+    helper = replace(work, device="cpu")
+    helper.model = work.model  # in this process; a worker loads one for itself
+    # Drivers of such devices do not survive a fork.
+    for batch, ready in parallel.ordered(helper.prepare, batches, workers, "spawn"):
+        yield batch, work.finish(batch, ready)
+
+
+def _has_words(pair: SentencePair) -> bool:
+    return bool(pair.source.tokens and pair.target.tokens)
+
+
+def _settled(pair: SentencePair) -> SentencePair:
     """The same tokens without the raw text, which aligners would tokenise."""
-    if pair.source.text is None and pair.target.text is None:
-        return pair
-    return replace(pair, source=replace(pair.source, text=None), target=replace(pair.target, text=None))
+    source, target = (
+        side if side.text is None else Sentence(side.tokens, side.layers) for side in (pair.source, pair.target)
+    )
+    return SentencePair(source, target, pair.id)
 
 
-def _load(model: str | None, device: str) -> Any:
+def _retokenised(given: SentencePair, pair: SentencePair) -> SentencePair | None:
+    """What was given, with the tokens of `pair` where they are others; None where there are no others."""
+    if given.source.tokens == pair.source.tokens and given.target.tokens == pair.target.tokens:
+        return None
+    source, target = (
+        was if was.tokens == now.tokens else Sentence(now.tokens)
+        for was, now in ((given.source, pair.source), (given.target, pair.target))
+    )
+    return SentencePair(source, target, given.id)
+
+
+def _found(model: str | None) -> str:
+    if model is not None:
+        return model
+    from . import persist
+
+    model = persist.best_available()
+    sys.stderr.write(f"jacana-torch: using the model {model} (--model chooses another)\n")
+    return model
+
+
+def _loaded(model: str, device: str) -> Model:
+    # Lattices are small: a second thread waits more than it works, and there is a worker for each processor.
+    for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+        os.environ.setdefault(variable, "1")
     import torch
-
-    import jacana_torch
 
     from . import persist
 
-    torch.set_num_threads(1)  # lattices are small: a second thread waits more than it works
-
-    if model is None:
-        model = persist.best_available()
-        sys.stderr.write(f"jacana-torch: using the model {model} (--model chooses another)\n")
-    return jacana_torch.load(model, device=device)
+    torch.set_num_threads(1)
+    return persist.load(model, device=device)
 
 
-def _aligned(
-    pairs: Iterable[SentencePair],
-    predict: Callable[[list[SentencePair]], list[Alignment]],
-    batch_size: int,
-    counter: _Counter,
-    keep_confidence: bool,
-) -> Iterator[Example]:
-    """Every pair with its alignment, in order; an error of the input is raised after what came before it."""
-    for batch in _batches(pairs, batch_size):
-        # A side without words has no links, and no aligner needs to know what nothing looks like.
-        worded = [pair for pair in batch if len(pair.source) and len(pair.target)]
-        found = iter(predict(worded) if worded else [])
-        for pair in batch:
-            empty = not (len(pair.source) and len(pair.target))
-            links = Alignment(len(pair.source), len(pair.target)) if empty else next(found)
-            yield Example(pair, links if keep_confidence else replace(links, confidence={}, score=None))
-        counter.advance(len(batch))
-
-
-def _batches(pairs: Iterable[SentencePair], size: int) -> Iterator[list[SentencePair]]:
-    pairs = iter(pairs)
-    failure: JacanaError | None = None
-    while failure is None:
-        batch: list[SentencePair] = []
-        try:
-            for pair in islice(pairs, size):
-                batch.append(pair)
-        except JacanaError as error:
-            failure = error
+def _batches(examples: Iterable[Example | None], size: int) -> Iterator[Batch | None]:
+    """Pairs by the batch, or fewer where they are long in coming; None for a pause, and an error of the input,
+    after what came before it."""
+    batch: Batch = []
+    room, begun = min(size, FIRST_BATCH), time.monotonic()
+    try:
+        for example in examples:
+            if example is not None:
+                batch.append(example.pair)
+            waited = time.monotonic() - begun > LONGEST_GATHERING
+            if batch and (example is None or len(batch) == room or waited):
+                yield batch
+                batch, room = [], size
+            if example is None:
+                yield None
+            if not batch:
+                begun = time.monotonic()
+    except JacanaError:
         if batch:
             yield batch
-        elif failure is None:
-            return
-    raise failure
+        raise
+    if batch:
+        yield batch
 
 
-def _flushing(examples: Iterator[Example], every: int) -> Iterator[Example]:
-    """Flush stdout after each batch, so that whoever reads the pipe gets it now."""
-    for number, example in enumerate(examples, start=1):
-        yield example
-        if number % every == 0:
-            sys.stdout.flush()
-
-
-class _Counter:
-    """Pairs done so far, on stderr, where that is a terminal."""
-
-    def __enter__(self) -> _Counter:
-        self.progress: Progress | None = None
-        if sys.stderr.isatty():
-            from rich.console import Console
-            from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-            columns = (SpinnerColumn(), TextColumn("{task.completed:,.0f} pairs"), TimeElapsedColumn())
-            self.progress = Progress(*columns, console=Console(stderr=True), transient=True)
-            self.task = self.progress.add_task("align", total=None)
-            self.progress.start()
-        return self
-
-    def advance(self, number: int) -> None:
-        if self.progress is not None:
-            self.progress.advance(self.task, number)
-
-    def __exit__(self, *_: object) -> None:
-        if self.progress is not None:
-            self.progress.stop()
+def _aligned(outcomes: Iterable[tuple[Batch, list[Outcome]]], counter: Counter) -> Iterator[Example]:
+    """Every pair with its alignment. Stdout is flushed after each batch: whoever reads the pipe gets it now."""
+    for batch, found in outcomes:
+        for pair, (retokenised, alignment) in zip(batch, found, strict=True):
+            yield Example(pair if retokenised is None else retokenised, alignment)
+        sys.stdout.flush()
+        counter.advance(len(batch))

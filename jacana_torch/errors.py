@@ -17,6 +17,9 @@ class CorpusError(JacanaError):
         self.file, self.line, self.reason = file, line, message
         super().__init__(f"{file}:{line}: {message}" if line is not None else f"{file}: {message}")
 
+    def __reduce__(self):  # worker processes send these
+        return type(self), (self.reason, self.file, self.line)
+
 
 class MissingLayer(JacanaError):
     """A sentence lacks an annotation that something downstream needs."""

@@ -169,7 +169,7 @@ def trusted(
     """An Alignment without its checks, which cost more than decoding it: for links that are plain integers, in
     range, sure or possible and not both, and for a `confidence` that nobody else holds."""
     alignment = object.__new__(Alignment)
-    confidence = MappingProxyType(confidence) if confidence else NOTHING  # type: ignore[arg-type]
+    confidence = MappingProxyType(confidence) if confidence else NOTHING
     alignment.__dict__.update(
         n_source=n_source, n_target=n_target, sure=sure, possible=possible, confidence=confidence, score=score
     )

@@ -9,6 +9,7 @@ A format is a module of this package (see `_formats`), and `format` is its name;
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from typing import cast
 
 from ..errors import CorpusError
 from ..types import Example
@@ -18,7 +19,7 @@ from ._links import CannotHold
 from ._sink import Writable, name_of, write_chunks
 from ._source import Readable, Source, quote
 
-__all__ = ["SkipBad", "align_to", "convert", "formats", "guess", "read", "write"]
+__all__ = ["SkipBad", "Source", "align_to", "convert", "formats", "guess", "read", "read_live", "write"]
 
 OnBad = Callable[[CorpusError], Example | None]
 
@@ -61,17 +62,33 @@ def read(
     the pairs, or a tuple of two files with a sentence a line.
     """
     opened = Source(source)
+    format = _format_of(opened, format)
+    items = module_of(format).read(opened) if text is None else read_beside(opened, format, text)
+    return cast(Iterator[Example], _deliver(items, opened, on_bad))  # there are no pauses but where asked for
+
+
+def read_live(
+    source: Source, format: str | None = None, *, on_bad: OnBad | None = None
+) -> Iterator[Example | None]:
+    """As read, with None wherever nothing more has come for a moment: someone may be waiting for an answer."""
+    format = _format_of(source, format)
+    source.pauses = True
+    return _deliver(module_of(format).read(source), source, on_bad)
+
+
+def _format_of(source: Source, format: str | None) -> str:
     try:
-        format = format if format is not None else guess(opened.name, opened.head)
-        module = module_of(format)
+        format = format if format is not None else guess(source.name, source.head)
+        module_of(format)
     except BaseException:
-        opened.close()
+        source.close()
         raise
-    items = module.read(opened) if text is None else read_beside(opened, format, text)
-    return _deliver(items, opened, on_bad)
+    return format
 
 
-def _deliver(items: Iterable[Example | CorpusError], source: Source, on_bad: OnBad | None) -> Iterator[Example]:
+def _deliver(
+    items: Iterable[Example | CorpusError | None], source: Source, on_bad: OnBad | None
+) -> Iterator[Example | None]:
     try:
         for item in items:
             if not isinstance(item, CorpusError):

@@ -15,7 +15,7 @@ from ..errors import CorpusError
 from ..types import Alignment, Example, Link, Sentence, SentencePair
 from ._json import encodable, field, identifier, number, parse_object, shown
 from ._links import CannotHold, Links, alignment_of, parse_links, split_tokens
-from ._source import Source, per_line, quote
+from ._source import Source, per_line_and_pauses, quote
 
 SUFFIXES = (".jsonl", ".ndjson", ".json")
 
@@ -26,8 +26,8 @@ def sniff(lines: Sequence[str]) -> bool:
     return bool(lines) and lines[0].lstrip(" \t").startswith("{") and lines[0].lstrip(" \t{")[:1] in ('"', "}")
 
 
-def read(source: Source) -> Iterator[Example | CorpusError]:
-    return per_line(source, _parse, skip_blank=True)
+def read(source: Source) -> Iterator[Example | CorpusError | None]:
+    return per_line_and_pauses(source, _parse, skip_blank=True)
 
 
 def _parse(line: str) -> Example:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from ..errors import CorpusError
 from ..types import Example, Sentence, SentencePair
 from ._links import CannotHold, Links, alignment_of, format_links, join_tokens, parse_links, split_tokens
-from ._source import Source, per_line, quote
+from ._source import Source, per_line_and_pauses, quote
 
 SUFFIXES = (".multimwa",)
 
@@ -26,8 +26,8 @@ def sniff(lines: Sequence[str]) -> bool:
     return True
 
 
-def read(source: Source) -> Iterator[Example | CorpusError]:
-    return per_line(source, _parse, skip_blank=True)
+def read(source: Source) -> Iterator[Example | CorpusError | None]:
+    return per_line_and_pauses(source, _parse, skip_blank=True)
 
 
 def _parse(line: str) -> Example:

@@ -24,7 +24,7 @@ from ._columns import (
     parse_pair,
 )
 from ._links import Links, format_links
-from ._source import Source, per_line
+from ._source import Source, per_line, per_line_and_pauses
 
 SUFFIXES = (".pharaoh",)
 
@@ -39,8 +39,8 @@ def sniff(lines: Sequence[str]) -> bool:
     return not any("p" in text for text in texts if looks_like_links(text))
 
 
-def read(source: Source) -> Iterator[Example | CorpusError]:
-    return per_line(source, partial(parse_pair, possible=False))
+def read(source: Source) -> Iterator[Example | CorpusError | None]:
+    return per_line_and_pauses(source, partial(parse_pair, possible=False))
 
 
 def read_links(source: Source) -> Iterator[Links | CorpusError]:

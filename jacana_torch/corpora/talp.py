@@ -12,7 +12,7 @@ from ..errors import CorpusError
 from ..types import Example
 from ._columns import format_bare, format_pair, link_texts, looks_like_links, parse_bare, parse_pair
 from ._links import Links, format_links
-from ._source import Source, per_line
+from ._source import Source, per_line, per_line_and_pauses
 
 SUFFIXES = (".talp",)
 
@@ -22,8 +22,8 @@ def sniff(lines: Sequence[str]) -> bool:
     return any("p" in text for text in link_texts(lines) if looks_like_links(text))
 
 
-def read(source: Source) -> Iterator[Example | CorpusError]:
-    return per_line(source, partial(parse_pair, possible=True))
+def read(source: Source) -> Iterator[Example | CorpusError | None]:
+    return per_line_and_pauses(source, partial(parse_pair, possible=True))
 
 
 def read_links(source: Source) -> Iterator[Links | CorpusError]:

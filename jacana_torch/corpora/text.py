@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from ..errors import CorpusError
 from ..types import Example
 from ._columns import columns, looks_like_links, pair_of, raw_text
-from ._source import Source, per_line, quote
+from ._source import Source, per_line_and_pauses, quote
 
 SUFFIXES = (".text",)
 
@@ -20,8 +20,8 @@ def sniff(lines: Sequence[str]) -> bool:
     return sum(len(columns(line)) == 2 for line in lines) * 2 > len(lines)
 
 
-def read(source: Source) -> Iterator[Example | CorpusError]:
-    return per_line(source, _parse)
+def read(source: Source) -> Iterator[Example | CorpusError | None]:
+    return per_line_and_pauses(source, _parse)
 
 
 def _parse(line: str) -> Example:

@@ -2,79 +2,21 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
 from itertools import islice
 from pathlib import Path
 from random import Random
 
 import pytest
+from commands import WORDS, started, whole
 
-from jacana_torch.cli import main, presentable
-from jacana_torch.cli_align import _aligned, _batches, _Counter
+from jacana_torch.cli import presentable
+from jacana_torch.cli_align import FIRST_BATCH, _batches
 from jacana_torch.errors import CorpusError
-from jacana_torch.types import Alignment, Example, Sentence, SentencePair
-
-WORDS = "red old small bridge dog house river book tall green teacher walks sings reads under near".split()
-
-
-@pytest.fixture(scope="session")
-def model(tmp_path_factory) -> str:
-    """A model that links equal words, trained by the real thing."""
-    from jacana_torch import persist
-
-    def direction() -> dict:
-        families = {"string": {"_target_": "jacana_torch.features.string.String"}}
-        families["position"] = {"_target_": "jacana_torch.features.position.Position"}
-        return {"_target_": "jacana_torch.aligners.crf.Crf", "families": families, "max_iterations": 60}
-
-    aligner = {"_target_": "jacana_torch.aligners.bidirectional.Bidirectional"}
-    aligner |= {"forward": direction(), "backward": direction()}
-    config = {"model": {"_target_": "jacana_torch.model.Model", "aligner": aligner}}
-    made = persist.build(config["model"])
-    examples = []
-    for start in range(12):
-        source = [WORDS[(start + step * (start % 3 + 1)) % len(WORDS)] for step in range(5)]
-        target = source[::-1][: 3 + start % 3]
-        links = {(source.index(word), j) for j, word in enumerate(target)}
-        pair = SentencePair(Sentence(tuple(source)), Sentence(tuple(target)))
-        examples.append(Example(pair, Alignment(len(source), len(target), frozenset(links))))
-    made.aligner.fit(examples)
-    return str(persist.save(made, tmp_path_factory.mktemp("model") / "tiny", config, {}))
-
-
-@pytest.fixture
-def cli(monkeypatch, capsys):
-    """Run in this process: (exit code, stdout, stderr)."""
-
-    def run(*arguments: str, stdin: bytes | str = b"") -> tuple[int, str, str]:
-        stdin = stdin.encode() if isinstance(stdin, str) else stdin
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin), encoding="utf-8"))
-        try:
-            code = main(list(arguments))
-        except SystemExit as stop:  # argparse leaves this way
-            code = stop.code
-        return code, *capsys.readouterr()
-
-    return run
-
-
-def started(*arguments: str, **environment: str) -> subprocess.Popen:
-    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), **environment}
-    return subprocess.Popen([sys.executable, "-m", "jacana_torch", *arguments], env=environment, **pipes)
-
-
-def whole(done: tuple[int, str, str]) -> str:
-    code, out, err = done
-    assert code == 0, err
-    return out
-
+from jacana_torch.types import Example, Sentence, SentencePair
 
 # align
 
@@ -209,34 +151,46 @@ def test_messages_are_fit_for_a_terminal():
     assert len(presentable("x" * 10**6)) < 3000
 
 
-def test_an_endless_input_is_aligned_as_it_comes():
-    word = Sentence(("a",))
+WORD = SentencePair(Sentence(("a",)), Sentence(("a",)))
+
+
+def test_an_endless_input_is_taken_as_it_is_needed():
     taken = 0
 
     def endless():
         nonlocal taken
         while True:
             taken += 1
-            yield SentencePair(word, word)
+            yield Example(WORD)
 
-    def predict(pairs):
-        return [Alignment(1, 1, frozenset({(0, 0)})) for _ in pairs]
-
-    with _Counter() as counter:
-        first = list(islice(_aligned(endless(), predict, 10, counter, keep_confidence=False), 25))
-    assert len(first) == 25 and taken == 30
+    sizes = [len(batch) for batch in islice(_batches(endless(), 50), 3)]
+    assert sizes == [FIRST_BATCH, 50, 50] and taken == sum(sizes)
 
 
 def test_a_failing_input_gives_all_that_came_before():
     def failing():
-        yield from range(7)
+        yield from [Example(WORD)] * 7
         raise CorpusError("broken", "x", 8)
 
     got = []
     with pytest.raises(CorpusError, match="x:8: broken"):
         for batch in _batches(failing(), 3):
-            got.append(batch)
-    assert got == [[0, 1, 2], [3, 4, 5], [6]]
+            got.append(len(batch))
+    assert got == [3, 3, 1]
+
+
+def test_what_comes_slowly_does_not_wait_for_a_batch_to_be_full(monkeypatch):
+    monkeypatch.setattr("jacana_torch.cli_align.LONGEST_GATHERING", 0.05)
+
+    def slow():
+        yield from [Example(WORD)] * 2 + [None, None] + [Example(WORD)]
+        for _ in range(6):
+            time.sleep(0.02)
+            yield Example(WORD)
+
+    got = list(_batches(slow(), 100))
+    assert [len(batch) if batch else batch for batch in got[:3]] == [2, None, None]
+    assert len(got) > 4 and sum(map(len, filter(None, got))) == 9
 
 
 # evaluate and convert

@@ -187,3 +187,52 @@ def test_predictions_by_order_where_ids_say_nothing():
 def test_predictions_that_do_not_fit(data, says):
     with pytest.raises(CorpusError, match=says):
         corpora.align_to(GOLD, io.StringIO(data))
+
+
+def live(stream):
+    """A source, and what it gives where pauses are told: tokens of the source side, or None for a pause."""
+    source = corpora.Source(stream)
+    return source, (item and item.pair.source.tokens for item in corpora.read_live(source, "text"))
+
+
+def test_pauses_are_told_where_they_are():
+    read_end, write_end = os.pipe()
+    with open(read_end, "rb") as incoming:
+        with open(write_end, "wb", buffering=0) as outgoing:
+            outgoing.write(b"a\tb\nc\td\n\ne\t")
+            source, items = live(incoming)
+            assert [next(items) for _ in range(4)] == [("a",), ("c",), (), None]  # half a line is none
+            outgoing.write(b"f\n")
+            assert [next(items) for _ in range(2)] == [("e",), None]
+            outgoing.write(b"no tab\ng\th\ni\tj")
+            with pytest.raises(CorpusError, match=":5: no tab"):
+                next(items)
+        assert source.may_stall is False and source.fraction() is None
+
+
+def test_pauses_take_nothing_away():
+    """Lines of all lengths through a pipe, which may be empty at any time."""
+    made = "b''.join(b'%d %s\\tx\\n' % (n, b'y' * (n * 7919 % 3000)) for n in range(300))[:-1]"
+    program = [sys.executable, "-c", f"import sys; sys.stdout.buffer.write({made})"]
+    with subprocess.Popen(program, stdout=subprocess.PIPE) as writer:
+        found = [tokens for tokens in live(writer.stdout)[1] if tokens is not None]
+    assert [int(tokens[0]) for tokens in found] == list(range(300))
+    assert [len(tokens[1]) if n else 0 for n, tokens in enumerate(found)] == [n * 7919 % 3000 for n in range(300)]
+
+
+def test_files_have_no_pauses_and_say_how_far_they_are(tmp_path):
+    plain, packed = tmp_path / "x.txt", tmp_path / "x.txt.gz"
+    plain.write_bytes(b"".join(b"%d\t%d\n" % (n, n) for n in range(60_000)))
+    packed.write_bytes(gzip.compress(plain.read_bytes()))
+    for path in (plain, packed):
+        source, items = live(path)
+        fractions = [source.fraction() for tokens in items if int(tokens[0]) % 10_000 == 0]
+        assert fractions == sorted(fractions) and 0 < fractions[0] < fractions[-1] <= 1
+        assert source.may_stall is False
+
+
+def test_who_cannot_be_asked_may_stall():
+    source, items = live(io.BytesIO(b"a\tb\n"))
+    assert list(items) == [("a",)] and source.may_stall and source.fraction() is None
+    source, items = live(io.BytesIO(gzip.compress(b"a\tb\n")))
+    assert list(items) == [("a",)] and not source.may_stall

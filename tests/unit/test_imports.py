@@ -16,7 +16,7 @@ PACKAGE = Path(__file__).parents[2] / "jacana_torch"
 # A room may import rooms of a lower floor; those that share a floor do not know each other.
 FLOORS = (
     ("errors", "version"),
-    ("types", "resources", "construct"),
+    ("types", "resources", "construct", "parallel"),
     ("corpora", "symmetrize", "annotate", "evaluate", "view"),
     ("features",),
     ("crf",),

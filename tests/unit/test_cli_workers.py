@@ -1,0 +1,166 @@
+"""Several processes at the command line: the same output, and they go when whoever needs them goes."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import threading
+import time
+from pathlib import Path
+from random import Random
+
+import pytest
+from commands import WORDS, started, whole
+
+from jacana_torch import cli_align, corpora
+
+
+def many_pairs(folder: Path, lines: int, bad: int | None = None) -> Path:
+    rng, path = Random(3), folder / "pairs.txt"
+    with open(path, "w") as out:
+        for number in range(lines):
+            left, right = (" ".join(rng.choices(WORDS, k=rng.randint(1, 9))) for _ in range(2))
+            out.write("no tab here\n" if number == bad else f"{left}, isn't it?\t{right}\n")
+    return path
+
+
+def test_workers_are_as_confident(cli, model, tmp_path):
+    given = ["align", str(many_pairs(tmp_path, 300)), "--from", "text", "--model", model, "--batch-size", "16"]
+    outputs = (whole(cli(*given, "--to", "jsonl", "--confidence", "--workers", workers)) for workers in "13")
+    for alone, shared in zip(*([json.loads(line) for line in out.splitlines()] for out in outputs), strict=True):
+        for field in ("confidence", "score"):  # the last bit depends on which words were met before
+            assert shared.pop(field, {}) == pytest.approx(alone.pop(field, {}), abs=1e-12)
+        assert alone == shared
+
+
+@pytest.mark.parametrize("options", [[], ["--pretokenized"], ["--to", "jsonl"], ["--skip-bad"]])
+def test_workers_make_no_difference(cli, model, tmp_path, options):
+    path = many_pairs(tmp_path, 300, bad=211 if "--skip-bad" in options else None)
+    given = ["align", str(path), "--from", "text", "--model", model, "--batch-size", "16", *options]
+    code, alone, told = cli(*given, "--workers", "1")
+    assert (code, alone.count("\n")) == (0, 300)
+    assert cli(*given, "--workers", "3") == (code, alone, told)
+    assert ("2 bad" in told or "1 bad" in told) == ("--skip-bad" in options)
+
+
+def test_spawned_workers_load_the_model_for_themselves(cli, model, tmp_path, monkeypatch):
+    given = ["align", str(many_pairs(tmp_path, 300)), "--from", "text", "--model", model, "--batch-size", "16"]
+    alone = whole(cli(*given, "--workers", "1"))
+    monkeypatch.setattr("jacana_torch.parallel.usual_method", lambda: "spawn")
+    assert whole(cli(*given, "--workers", "2")) == alone
+
+
+def test_workers_annotate_for_a_device_that_has_one_process(model, tmp_path):
+    """The way of all devices but the processor, gone by the processor."""
+    pairs = [e.pair for e in corpora.read(many_pairs(tmp_path, 300), "text")]
+    batches = [pairs[k : k + 16] for k in range(0, 300, 16)]
+    plain = cli_align.Aligning(model)
+    other = cli_align.Aligning(model, device="cpu:0")
+    expected = list(cli_align._outcomes(plain, batches, 1))
+    assert list(cli_align._outcomes(other, batches, 2)) == expected
+    assert any(pair is not None for _, found in expected for pair, _ in found)  # tokenised anew
+
+
+def test_a_bad_line_ends_it_after_what_came_before_with_workers_too(cli, model, tmp_path):
+    path = many_pairs(tmp_path, 200, bad=150)
+    code, out, err = cli(
+        "align", str(path), "--from", "text", "--model", model, "--batch-size", "8", "--workers", "2"
+    )
+    assert (code, out.count("\n")) == (2, 150) and f"{path}:151:" in err
+
+
+def children(process: subprocess.Popen) -> list[int]:
+    path = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    if not path.exists():
+        pytest.skip("needs Linux's /proc")
+    return [int(number) for number in path.read_text().split()]
+
+
+def working(model: str, *options: str) -> tuple[subprocess.Popen, list[int]]:
+    """A run in the midst of its work, with its workers."""
+    given = ["align", "/dev/stdin", "--from", "text", "--model", model, "--batch-size", "4", "--workers", "2"]
+    process = started(*given, *options)
+    feed = threading.Thread(target=_feed, args=(process.stdin,), daemon=True)
+    feed.start()
+    begun = time.monotonic()
+    while len(found := children(process)) < 2 and time.monotonic() - begun < 60:
+        time.sleep(0.01)
+    assert len(found) == 2
+    return process, found
+
+
+def _feed(stream) -> None:
+    try:
+        while True:
+            stream.write(b"red dog\tdog\n" * 1000)
+    except (OSError, ValueError):  # whoever read is gone
+        pass
+
+
+def gone(numbers: list[int]) -> bool:
+    begun = time.monotonic()
+    while time.monotonic() - begun < 10:
+        if not any(Path(f"/proc/{number}").exists() for number in numbers):
+            return True
+        time.sleep(0.01)
+    return False
+
+
+def test_a_reader_that_goes_away_stops_the_workers(model):
+    process, workers = working(model)
+    process.stdout.readline()
+    process.stdout.close()
+    err = process.stderr.read()
+    assert (process.wait(timeout=60), err) == (141, b"") and gone(workers)
+
+
+def test_ctrl_c_stops_the_workers(model):
+    process, workers = working(model)
+    process.stdout.readline()
+    threading.Thread(target=process.stdout.read, daemon=True).start()
+    for number in (process.pid, *workers):  # a terminal sends it to all
+        os.kill(number, signal.SIGINT)
+    err = process.stderr.read()
+    assert (process.wait(timeout=60), err) == (130, b"jacana-torch: interrupted\n") and gone(workers)
+
+
+@pytest.mark.parametrize("blow", [signal.SIGKILL, signal.SIGTERM])
+def test_workers_do_not_outlive_who_started_them(model, blow):
+    process, workers = working(model)
+    process.send_signal(blow)
+    assert process.wait(timeout=60) == -blow and gone(workers)
+    process.stdout.close(), process.stderr.close()
+
+
+def test_a_worker_that_is_killed_is_told(model, tmp_path):
+    process, workers = working(model, "--output", str(tmp_path / "links"))
+    os.kill(workers[1], signal.SIGKILL)
+    err = process.stderr.read().decode()
+    assert process.wait(timeout=60) == 2 and "signal 9" in err and "--workers" in err and "Traceback" not in err
+    assert gone(workers) and os.listdir(tmp_path) == []
+
+
+def test_lines_that_come_slowly_are_answered_at_once(model):
+    """Without --batch-size 1, and without waiting for a batch to be full; also after workers were started."""
+    process = started("align", "--model", model, "--workers", "2", "--batch-size", "8")
+    try:
+        for number in range(4):
+            process.stdin.write(b"red dog\tdog\nbook\tbook\n")
+            process.stdin.flush()
+            assert [process.stdout.readline() for _ in range(2)] == [b"1-0\n", b"0-0\n"]
+            if number == 1:
+                assert children(process) == []
+                process.stdin.write(b"red dog\tdog\n" * 100)
+                process.stdin.flush()
+                assert [process.stdout.readline() for _ in range(100)] == [b"1-0\n"] * 100
+                assert len(children(process)) == 2
+        process.stdin.write(b"red\tre")  # half a line is no line yet
+        process.stdin.flush()
+        time.sleep(0.1)
+        process.stdin.write(b"d")
+        out, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert (process.returncode, out, err) == (0, b"0-0\n", b"")
