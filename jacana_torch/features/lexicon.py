@@ -74,7 +74,7 @@ class Lexicon:
 
     def codes(self, name: Hashable, compute: Compute) -> np.ndarray:
         """[W] equal numbers for words of which `compute` gives equal values; "" and None equal nothing."""
-        number = self._codes.setdefault(name, {})
+        number = self._codes.setdefault(("codes", name), {})
 
         def coded(words: Sequence) -> np.ndarray:
             values = compute(words)

@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import random
 import re
+import sys
+from collections.abc import Callable
+from itertools import count
 
 import numpy as np
 import pytest
@@ -218,6 +221,31 @@ class Bases:
     def at(self, m: int, n: int) -> float:
         """0 outside the sentences."""
         return self.base[m][n] if 0 <= m < self.M and 0 <= n < self.N else 0.0
+
+
+# Interruptions
+
+
+def interrupted_at(k: int, file: str, run: Callable[[], object]) -> bool:
+    """Whether `run` was interrupted before its k-th line in a file; it was not where there are fewer."""
+    lines = count()
+
+    def trace(frame, event, argument):
+        if frame.f_code.co_filename != file:
+            return None
+        if event == "line" and next(lines) == k:
+            raise KeyboardInterrupt
+        return trace
+
+    before = sys.gettrace()
+    try:
+        sys.settrace(trace)
+        run()
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.settrace(before)
+    return False
 
 
 # Comparison
