@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 PAGE = Path(__file__).parents[1] / "docs" / "performance.md"
-_BLOCK = re.compile(r"(<!-- bench:(?!end)(\w+) -->\n).*?(<!-- bench:end -->)", re.DOTALL)
+_BLOCK = re.compile(r"(<!-- bench:(\w+) -->\n).*?(<!-- bench:end -->)", re.DOTALL)
 
 
 def filled(page: str, report: dict[str, Any]) -> str:
