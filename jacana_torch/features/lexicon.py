@@ -64,9 +64,8 @@ class Lexicon:
 
     def named(self, name: Hashable, compute: Compute) -> tuple[tuple[str, ...], np.ndarray]:
         """The distinct names that `compute` gives to words so far, and [W] which is each word's; -1 for None."""
-        with self.lock:
-            codes = self.attribute(("named", name), lambda words: self._named(name, compute(words)))
-            return tuple(self._codes[name]), codes
+        codes = self.attribute(("named", name), lambda words: self._named(name, compute(words)))
+        return tuple(self._codes[name]), codes
 
     def _named(self, name: Hashable, values: Sequence) -> np.ndarray:
         number = self._codes.setdefault(name, {})

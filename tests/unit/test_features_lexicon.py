@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 
@@ -129,26 +129,24 @@ def test_an_interruption_anywhere_does_no_lasting_harm():
     assert k > 30
 
 
-def test_many_threads_at_once():
-    lexicon, before = Lexicon(), sys.getswitchinterval()
+def test_threads_wait_for_one_another():
+    """Else several of them compute what is new, and what each appends is another's."""
+    lexicon, asked = Lexicon(), []
 
-    def work(seed: int) -> bool:
-        rng = np.random.default_rng(seed)
-        for _ in range(150):
-            some = [MANY[k] for k in rng.integers(0, len(MANY), 4)]
+    def slowly(new: list[str]) -> list[list[float]]:
+        asked.extend(new)
+        time.sleep(0.002)
+        return [figures(w) for w in new]
+
+    def work(start: int) -> bool:
+        for k in range(start, start + 40, 2):
             with lexicon.lock:
-                numbers = lexicon.numbers(some)
-            values = lexicon.attribute("figures", lambda new: [figures(w) for w in new])
-            names, named = lexicon.named("first", lambda new: [w[-1] for w in new])
-            if values[numbers].tolist() != [figures(w) for w in some]:
-                return False
-            if [names[k] for k in named[numbers]] != [w[-1] for w in some]:
+                numbers = lexicon.numbers(MANY[k : k + 3])
+            values = lexicon.attribute("figures", slowly)
+            if values[numbers].tolist() != [figures(w) for w in MANY[k : k + 3]]:
                 return False
         return True
 
-    try:
-        sys.setswitchinterval(1e-6)
-        with ThreadPoolExecutor(4) as threads:
-            assert all(threads.map(work, range(4)))
-    finally:
-        sys.setswitchinterval(before)
+    with ThreadPoolExecutor(4) as threads:
+        assert all(threads.map(work, range(4)))
+    assert asked == lexicon.words
