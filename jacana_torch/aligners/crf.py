@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from ..crf.layout import Layout
-from ..crf.linear import RawBlock, compacted
+from ..crf.linear import RawBlock
 from ..crf.objective import Lattices, Objective, lattices
 from ..crf.states import POLICIES, gold_states
 from ..errors import ConfigError, ModelError
@@ -109,7 +109,7 @@ class Crf:
         dropped = sum(g.dropped for g in gold)
         l2 = self.l2 * prior_factors(names, self.priors)
         costs = {"cost_null": self.cost_null, "cost_link": self.cost_link}
-        objective = Objective(self._lattices(batch, names, compact=True), [g.states for g in gold], l2, costs)
+        objective = Objective(self._lattices(batch, names), [g.states for g in gold], l2, costs)
 
         def step(iteration: int, x: np.ndarray, loss: float, gradient_norm: float) -> None:
             self.names, self.weights = names, x
@@ -122,7 +122,7 @@ class Crf:
             max_iterations=self.max_iterations,
             tolerance=self.tolerance,
             curvature=float(l2.min()),
-            history=40,  # short memories take five times the steps on features as correlated as these
+            history=100,  # short memories take up to eight times the steps on features as correlated as these
             callback=step,
         )
         self.names, self.weights = names, result.x
@@ -134,13 +134,12 @@ class Crf:
             dropped, sum(len(e.gold.links) for e in examples if e.gold is not None),
         )  # fmt: skip
 
-    def _lattices(self, batch: FeatureBatch, names: Sequence[str], compact: bool = False) -> Lattices:
+    def _lattices(self, batch: FeatureBatch, names: Sequence[str]) -> Lattices:
         number = {name: i for i, name in enumerate(names)}
         layout = Layout(batch.n_source, batch.n_target, self.batch_cells, self.device)
 
         def known(blocks: Sequence[Block]) -> list[RawBlock]:
-            raw = [known_columns(block, numbered(block.names, number)) for block in blocks]
-            return [part for block in raw for part in compacted(block)] if compact else raw
+            return [known_columns(block, numbered(block.names, number)) for block in blocks]
 
         blocks: dict[str, Sequence[RawBlock]] = {"null": known(batch.null), "link": known(batch.link)}
         for space in ("edge", "start", "end"):

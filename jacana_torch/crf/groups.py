@@ -61,7 +61,7 @@ def group_rows(table: Tensor, n_tables: int) -> Groups:
     if B == 0 or n_tables == 1 or (which == which[0]).all():
         return Groups(1, B, table.new_tensor([int(which[0]) if B else 0]), None)
     counts = np.bincount(which, minlength=n_tables)
-    width = _best_width(counts)
+    width = best_width(counts)
     groups = -(-counts // width)  # [U] groups of each table
     first = np.cumsum(groups) - groups  # [U] first group of each table
     order = np.argsort(which, kind="stable")
@@ -73,7 +73,7 @@ def group_rows(table: Tensor, n_tables: int) -> Groups:
     return Groups(len(kind), width, *tensors)
 
 
-def _best_width(counts: np.ndarray) -> int:
+def best_width(counts: np.ndarray) -> int:
     """Rows per group: the one that wastes least."""
     most = int(counts.max())
     widths = np.unique(np.append(2 ** np.arange(most.bit_length()), most))

@@ -6,6 +6,7 @@ operations depends on the longest chain alone. `log_partition` is differentiable
 
 from __future__ import annotations
 
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import torch
@@ -13,6 +14,7 @@ from torch import Tensor
 
 from ..errors import JacanaError
 from . import logspace, sweep
+from .arrange import Arranged, arranged
 from .decode import expected_f1_links, kbest, posterior_decode, viterbi
 from .potentials import Potentials
 
@@ -40,27 +42,30 @@ def log_partition(p: Potentials) -> Tensor:
 @torch.no_grad()
 def marginals(p: Potentials) -> Marginals:
     """Posterior marginals and expected counts, outside of any autograd graph."""
-    x, f = _forward(p)
-    counts = _backward(x, f, torch.ones_like(f.log_z))
-    return Marginals(
-        *(c.to(p.node.dtype) for c in (counts.node, counts.edge, counts.start, counts.end, f.log_z))
-    )
+    x, f, log_z = _forward(p)
+    counts = _backward(x, f, torch.ones_like(log_z), len(p.edge))
+    return Marginals(*(c.to(p.node.dtype) for c in (*counts, log_z)))
 
 
-def _forward(p: Potentials, keep: bool = True) -> tuple[sweep.Lattice, sweep.Forward]:
-    x = sweep.lattice(p)
-    f = sweep.forward(x, keep) if x.every else logspace.forward(x)
-    if not f.log_z.isfinite().all():
-        bad = (~f.log_z.isfinite()).nonzero().flatten().tolist()
+def _forward(p: Potentials) -> tuple[Arranged, sweep.Forward, Tensor]:
+    x = arranged(p)
+    f = _method(x.lattice).forward(x.lattice)
+    log_z = x.log_z(f.log_z)
+    if not log_z.isfinite().all():
+        bad = (~log_z.isfinite()).nonzero().flatten().tolist()
         raise JacanaError(
-            f"log Z is {f.log_z[bad[0]].item()} for chain {bad[0]} ({len(bad)} of {len(p)} such): its scores hold "
+            f"log Z is {log_z[bad[0]].item()} for chain {bad[0]} ({len(bad)} of {len(p)} such): its scores hold "
             "NaN or infinity, or forbid every path; look for a diverged weight or a feature that is not finite"
         )
-    return x, f
+    return x, f, log_z
 
 
-def _backward(x: sweep.Lattice, f: sweep.Forward, weight: Tensor) -> sweep.Counts:
-    return (sweep if x.every else logspace).backward(x, f, weight)
+def _backward(x: Arranged, f: sweep.Forward, weight: Tensor, n_tables: int) -> tuple[Tensor, ...]:
+    return x.counts(_method(x.lattice).backward(x.lattice, f, x.weights(weight)), n_tables)
+
+
+def _method(x: sweep.Lattice) -> ModuleType:
+    return sweep if x.every else logspace
 
 
 class _LogPartition(torch.autograd.Function):
@@ -68,13 +73,13 @@ class _LogPartition(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, node: Tensor, edge: Tensor, start: Tensor, end: Tensor, p: Potentials) -> Tensor:
-        x, f = _forward(p, keep=any(ctx.needs_input_grad))
+        x, f, log_z = _forward(p)
         if any(ctx.needs_input_grad):
-            ctx.lattice, ctx.swept = x, f
-        return f.log_z.to(node.dtype)
+            ctx.arranged, ctx.swept, ctx.n_tables = x, f, len(edge)
+        return log_z.to(node.dtype)
 
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, weight: Tensor) -> tuple[Tensor | None, ...]:
-        c, kind = _backward(ctx.lattice, ctx.swept, weight), ctx.lattice.p.node.dtype
-        return c.node.to(kind), c.edge.to(kind), c.start.to(kind), c.end.to(kind), None
+        counts = _backward(ctx.arranged, ctx.swept, weight, ctx.n_tables)
+        return *(c.to(weight.dtype) for c in counts), None

@@ -5,6 +5,7 @@ Only lengths go in. A layout is made once for a set of pairs and serves any numb
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -53,7 +54,7 @@ class Layout:
         self.n_tokens, self.n_cells = int(n_source.sum()), int((n_source * n_target).sum())
         self.token_start = np.cumsum(n_source) - n_source
         self.cell_start = np.cumsum(n_source * n_target) - n_source * n_target
-        self.device = device
+        self.max_cells, self.device = max_cells, device
         self.buckets = [self._bucket(pairs) for pairs in buckets(n_source, n_target, max_cells)]
 
     def _bucket(self, pairs: np.ndarray) -> Bucket:
@@ -86,3 +87,30 @@ class Layout:
             tensor(self.n_source[pairs]),
             tensor(self.n_target[pairs] + 1),
         )
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Lengths of the flat vectors of each space."""
+        outer = self.n_starts
+        return {"null": self.n_tokens, "link": self.n_cells, "edge": self.n_edges, "start": outer, "end": outer}
+
+    def token_of_cell(self) -> np.ndarray:
+        """[n_cells] which source token each link cell belongs to."""
+        return np.repeat(np.arange(self.n_tokens), np.repeat(self.n_target, self.n_source))
+
+    def paths(self, states: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Where paths go, one state sequence a pair: entries of cat(null, link), of the edges, starts and ends."""
+        path, n = np.concatenate(states), np.repeat(self.n_target, self.n_source)
+        if len(path) != self.n_tokens or ((path < 0) | (path > n)).any():
+            raise ValueError(
+                "a path has as many states as its pair has source tokens, from 0 to the target's length"
+            )
+        token = np.arange(self.n_tokens)
+        cell = np.repeat(self.cell_start, self.n_source) + (token - np.repeat(self.token_start, self.n_source)) * n
+        nodes = np.where(path == 0, token, self.n_tokens + cell + path - 1)
+        which = np.searchsorted(self.distinct, n)
+        first, last = self.token_start, self.token_start + self.n_source - 1
+        inner = np.setdiff1d(token, first)  # tokens that have one before them
+        edges = self.edge_start[which[inner]] + path[inner - 1] * (n[inner] + 1) + path[inner]
+        ends = self.first_start[which]
+        return nodes, edges, ends[first] + path[first], ends[last] + path[last]

@@ -1,7 +1,7 @@
 """Forward-backward in log space: slower than sweep.py, for scores that probabilities cannot hold.
 
 Needed where a transition is forbidden (-inf) or transition scores spread over hundreds. In and out as in sweep.py;
-a step makes a [rows, S, S] intermediate, but nothing of that size is kept.
+a step makes a [rows, W, W] intermediate, but nothing of that size is kept.
 """
 
 from __future__ import annotations
@@ -13,30 +13,25 @@ from .sweep import Counts, Forward, Lattice
 
 
 def forward(x: Lattice) -> Forward:
-    alpha = torch.empty_like(x.emission)
-    alpha[0] = x.emission[0]
-    for t in range(1, len(alpha)):
-        alpha[t] = torch.logsumexp(alpha[t - 1].unsqueeze(-1) + x.table.unsqueeze(1), 2) + x.emission[t]
-    log_z = x.groups.gather(alpha[-1, :, :, x.p.shape[2]].reshape(-1, 1)).squeeze(-1) + x.offset  # [B]
-    return Forward(alpha, alpha, log_z)
+    alive, alpha = x.clock.alive, x.emission.clone()
+    steps = alpha.split(alive)
+    for t, table in enumerate(x.tables(x.table)[1:], 1):
+        steps[t].add_(torch.logsumexp(steps[t - 1][: alive[t]].unsqueeze(3) + table.unsqueeze(1), 2))
+    return Forward(alpha, alpha, alpha.index_select(0, x.clock.last)[:, :, x.final])
 
 
 def backward(x: Lattice, f: Forward, weight: Tensor) -> Counts:
-    g, S = x.groups, x.p.shape[2]
-    weight = g.scatter(weight.to(x.table.dtype), 0.0).view(g.count, g.width, 1)
-    ending = f.alpha[-1, :, :, S : S + 1]  # [G, c, 1] log Z without the offset
-    joint = torch.empty_like(f.alpha)
-    pairs = torch.zeros_like(x.table)
-    ahead = torch.zeros_like(x.emission[-1])
-    joint[-1] = f.alpha[-1]
-    for t in range(len(f.alpha) - 1, 0, -1):
-        beta = ahead + x.emission[t]  # [G, c, W]
-        both = beta.unsqueeze(2) + x.table.unsqueeze(1)  # [G, c, W, W]
-        ahead = torch.logsumexp(both, 3)
-        chance = (f.alpha[t - 1] - ending).unsqueeze(-1) + both
-        pairs += (chance.exp() * weight.unsqueeze(-1)).sum(1)
-        joint[t - 1] = f.alpha[t - 1] + ahead
-    node = (joint[1:-1, ..., :S] - ending).exp_() * weight  # [M, G, c, S]
-    node = g.gather(node.flatten(1, 2))  # [M, B, S]
-    pairs = g.per_table(pairs, x.p.edge.shape[0])
-    return Counts(node.transpose(0, 1), pairs[:, :S, :S], pairs[:, S, :S], pairs[:, :S, S])
+    alive, alphas, emissions = x.clock.alive, f.alpha.split(x.clock.alive), x.emission.split(x.clock.alive)
+    weight, log_z = weight.to(f.alpha.dtype).unsqueeze(2), f.log_z.unsqueeze(2)  # [G, c, 1]
+    pairs, ahead = torch.zeros_like(x.table), torch.zeros_like(x.emission[: alive[0]])  # of groups that end: 0
+    joint = torch.zeros_like(f.alpha)
+    joints = joint.split(alive)
+    for t in range(len(alive) - 1, 0, -1):
+        k = alive[t]
+        chance = (alphas[t] + ahead[:k] - log_z[:k]).exp()
+        torch.mul(chance, weight[:k], out=joints[t])
+        both = (ahead[:k] + emissions[t]).unsqueeze(2) + x.table[:k].unsqueeze(1)  # [k, c, W, W]
+        chance = (alphas[t - 1][:k] - log_z[:k]).unsqueeze(3) + both
+        pairs[:k] += (chance.exp() * weight[:k].unsqueeze(3)).sum(1)
+        ahead[:k] = torch.logsumexp(both, 3)
+    return Counts(joint, pairs)

@@ -1,4 +1,4 @@
-"""What training minimises: the softmax margin of gold paths.
+"""The softmax margin of gold paths, for scores of any origin; objective.py has it for scores linear in weights.
 
 In come `Potentials` and gold states [B, M] (-1 past the length); out goes a loss per chain, differentiable.
 """

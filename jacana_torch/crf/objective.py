@@ -1,22 +1,23 @@
 """The training loss of a linear chain and its gradient, as one function of the weight vector.
 
 Feature blocks and gold states in; `objective(weights) -> (loss, gradient)` out. One evaluation is a product with
-the feature tables, one forward-backward a bucket, and the transposed product. Autograd spans the lattice alone.
+the feature matrices, a sweep there and back over each band, and the transposed product.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from . import logspace, sweep
+from .bands import bands
 from .layout import Layout
 from .linear import LinearScores, RawBlock
-from .loss import softmax_margin
-from .states import pad_states
 
 
 @dataclass(frozen=True)
@@ -24,8 +25,8 @@ class Lattices:
     """All that the scores of some pairs depend on, on the device: where features are and where they go."""
 
     layout: Layout
-    link: LinearScores
     null: LinearScores
+    link: LinearScores
     edge: LinearScores
     start: LinearScores
     end: LinearScores
@@ -34,64 +35,96 @@ class Lattices:
     def spaces(self) -> tuple[LinearScores, ...]:
         return self.null, self.link, self.edge, self.start, self.end
 
-    def flat(self, weights: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """The flat score vectors (nodes, edges, starts, ends), each with a padding entry at its end."""
-        null, link, edge, start, end = (space.scores(weights) for space in self.spaces)
-        pad = weights.new_zeros(1)
-        nodes = torch.cat([null, link, pad])
-        return nodes, torch.cat([edge, pad]), torch.cat([start, pad]), torch.cat([end, pad])
+    def scores(self, weights: Tensor) -> tuple[Tensor, ...]:
+        """The flat score vectors: null, link, edge, start, end."""
+        return tuple(space.scores(weights) for space in self.spaces)
 
-    def transpose(self, nodes: Tensor, edges: Tensor, starts: Tensor, ends: Tensor) -> Tensor:
+    def transpose(self, *gradients: Tensor) -> Tensor:
         """The gradient of the weights from those of the flat vectors."""
-        tokens = self.layout.n_tokens
-        total = self.null.transpose(nodes[:tokens]) + self.link.transpose(nodes[tokens:-1])
-        for space, gradient in ((self.edge, edges), (self.start, starts), (self.end, ends)):
-            total += space.transpose(gradient[:-1])
-        return total
+        each = [space.transpose(gradient) for space, gradient in zip(self.spaces, gradients, strict=True)]
+        return torch.stack(each).sum(0)
+
+    def flat(self, weights: Tensor) -> tuple[Tensor, ...]:
+        """What a bucket of the layout takes: nodes, edges, starts, ends, each with a padding entry at its end."""
+        null, link, *steps = self.scores(weights)
+        pad = weights.new_zeros(1)
+        return torch.cat([null, link, pad]), *(torch.cat([x, pad]) for x in steps)
 
 
 class Objective:
-    """Softmax-margin loss plus L2, summed over pairs.
+    """Softmax-margin loss (see loss.py) plus L2, summed over pairs.
 
-    `gold` holds the state sequence of each pair. `l2` is the inverse variance of the weights' Gaussian prior, one
-    figure or one a weight.
+    `gold` holds the state sequence of each pair, `costs` what a wrong state costs: `cost_null`, `cost_link`.
+    `l2` is the inverse variance of the weights' Gaussian prior, one figure or one a weight.
     """
 
     def __init__(
-        self, lattices: Lattices, gold: Sequence[np.ndarray], l2: float | np.ndarray, costs: dict[str, float]
+        self, lattices: Lattices, gold: Sequence[np.ndarray], l2: float | np.ndarray, costs: Mapping[str, float]
     ) -> None:
-        self.lattices, self.costs = lattices, costs
-        self.device = lattices.layout.device
-        self.l2 = torch.as_tensor(l2, dtype=torch.float64, device=self.device)
-        self.gold = [
-            torch.as_tensor(pad_states([gold[p] for p in bucket.pairs]), device=self.device)
-            for bucket in lattices.layout.buckets
-        ]
+        self.lattices, self.layout, self.device = lattices, lattices.layout, lattices.layout.device
+        self.bands = bands(self.layout, self.layout.max_cells)
+        self._room = self._zeros(3 * max(band.size for band in self.bands))
+        self._l2 = torch.as_tensor(l2, dtype=torch.float64, device=self.device)
+        self._token = torch.as_tensor(self.layout.token_of_cell(), device=self.device)
+        nodes, *steps = (torch.as_tensor(path, device=self.device) for path in self.layout.paths(gold))
+        n_null, n_link, *n_steps = self.layout.sizes.values()
+        # What gold's features add up to: its score is this times the weights.
+        taken = [torch.bincount(nodes, minlength=n_null + n_link)[:n_null]]
+        taken.append(torch.bincount(nodes, minlength=n_null + n_link)[n_null:])
+        taken += [torch.bincount(path, minlength=n) for path, n in zip(steps, n_steps, strict=True)]
+        self._gold = lattices.transpose(*(x.double() for x in taken))
+        # Everybody pays the cost of a wrong state outside of the sum, and gold gets it back.
+        cost = self._zeros(len(nodes)) + costs["cost_link"]
+        cost[nodes < n_null] = costs["cost_null"]
+        self._cost, self._refund = cost.sum(), self._zeros(n_null + n_link).index_copy_(0, nodes, -cost)
 
     def __call__(self, weights: np.ndarray) -> tuple[float, np.ndarray]:
         w = torch.as_tensor(weights, dtype=torch.float64, device=self.device)
-        flat = [vector.requires_grad_() for vector in self.lattices.flat(w)]
-        total = w.new_zeros(())
-        for bucket, gold in zip(self.lattices.layout.buckets, self.gold, strict=True):
-            loss = softmax_margin(bucket.potentials(*flat), gold, **self.costs).sum()
-            loss.backward()
-            total += loss.detach()
-        gradients = [torch.zeros_like(v) if v.grad is None else v.grad for v in flat]
-        gradient = self.lattices.transpose(*gradients)
-        total += 0.5 * (self.l2 * w * w).sum()
-        gradient += self.l2 * w
-        return float(total), gradient.cpu().numpy()
+        log_z, gradient = self._partition(w)
+        prior = self._l2 * w
+        loss = log_z + self._cost + (w * (prior / 2 - self._gold)).sum()
+        return float(loss), (gradient + prior - self._gold).cpu().numpy()
+
+    def _partition(self, weights: Tensor) -> tuple[Tensor, Tensor]:
+        """The sum of log Z over all pairs, gold getting its refund, and its gradient."""
+        null, link, *steps = self.lattices.scores(weights)
+        split = [len(null), len(link)]
+        null, link = (torch.cat([null, link]) + self._refund).split(split)
+        top = null.scatter_reduce(0, self._token, link, "amax")  # the best state of each token
+        steps, shift, every = self._bounded(steps)
+        nodes, edges = _padded([null - top, link - top[self._token]], every), _padded(steps, every)
+        log_z, of_nodes, of_edges = top.sum() + shift, torch.zeros_like(nodes), torch.zeros_like(edges)
+        method = sweep if every else logspace
+        for band in self.bands:
+            x = band.lattice(nodes, edges, every, self._room)
+            f = method.forward(x)
+            log_z += f.log_z.sum()  # rows without a chain have one path, of score 0
+            band.add(method.backward(x, f, torch.ones_like(f.log_z)), of_nodes, of_edges)
+        counts = *of_nodes[:-2].split(split), *of_edges[:-2].split([len(x) for x in steps])
+        return log_z, self.lattices.transpose(*counts)
+
+    def _bounded(self, steps: Sequence[Tensor]) -> tuple[list[Tensor], float, int]:
+        """Edge, start and end scores moved to the middle of what probabilities hold, what that took from the log Z
+        of all pairs together, and how often to rescale (see sweep.choose)."""
+        pairs, states = len(self.layout.n_source), int(self.layout.distinct[-1]) + 1
+        # The only figures that the host waits for, once an evaluation.
+        bounds = torch.stack([torch.stack(x.aminmax()) for x in steps]).tolist()
+        middle = [(low + high + math.log(states + 1)) / 2 for low, high in bounds]
+        _, every = sweep.choose(max(high - low for low, high in bounds), states, torch.float64)
+        shift = sum(x * n for x, n in zip(middle, (self.layout.n_tokens - pairs, pairs, pairs), strict=True))
+        return [x - by for x, by in zip(steps, middle, strict=True)], shift, every
+
+    def _zeros(self, size: int) -> Tensor:
+        return torch.zeros(size, dtype=torch.float64, device=self.device)
 
 
-def lattices(
-    layout: Layout, blocks: dict[str, Sequence[RawBlock]], n_weights: int, dtype: torch.dtype = torch.float64
-) -> Lattices:
+def _padded(scores: Sequence[Tensor], every: int) -> Tensor:
+    """One vector of probabilities, or of logs for log space, with the two entries that a band expects."""
+    flat = torch.cat([*scores, scores[0].new_tensor([-math.inf, 0.0])])
+    return flat.mul_(sweep.LOG2E).exp2_() if every else flat
+
+
+def lattices(layout: Layout, blocks: Mapping[str, Sequence[RawBlock]], n_weights: int) -> Lattices:
     """`blocks` by space: null, link, edge, start, end."""
-    sizes = {
-        "null": layout.n_tokens, "link": layout.n_cells, "edge": layout.n_edges,
-        "start": layout.n_starts, "end": layout.n_starts,
-    }  # fmt: skip
-    spaces = {
-        name: LinearScores(blocks[name], size, n_weights, dtype, layout.device) for name, size in sizes.items()
-    }
-    return Lattices(layout, **spaces)
+    sizes = layout.sizes.items()
+    return Lattices(layout, **{k: LinearScores(blocks[k], size, n_weights, layout.device) for k, size in sizes})

@@ -1,9 +1,10 @@
-"""Forward-backward over a batch of chains: the arithmetic behind inference.py, without autograd.
+"""Forward-backward over many chains: the arithmetic behind inference.py and objective.py, without autograd.
 
-In comes `Potentials`; out come log Z and, from a second sweep, expected counts. Probabilities are multiplied as
-they are, one matrix product a step, and brought back to scale every few steps; `choose` says when that is safe,
-and logspace.py is for when it is not. All chains run on one clock: a boundary state F stands before the first
-position and after the last one, so lengths need no masks, and start and end scores are rows of the table.
+In comes a `Lattice`; out come log Z of each row and, from a second sweep, expected counts. Probabilities are
+multiplied as they are, one batched matrix product a step, and brought back to scale every few steps; `choose` says
+when that is safe, and logspace.py is for when it is not. All chains run on one clock: a boundary state F stands
+before the first position and after the last one, so lengths need no masks, and start and end scores are rows and
+columns of the table.
 
 Why it is exact enough: let R be the spread of the finite transition scores. A step changes the sum of a row by a
 factor within e^±H, H = (R + log S) / 2 (tables are shifted to the middle of that range), so K steps without
@@ -16,17 +17,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from .groups import Groups, group_rows
-from .potentials import Potentials
-
 # The log of a dtype's largest number, less room for what a sum over positions and states still has to resolve.
 _ROOM = {torch.float32: 87.0 - 18.0, torch.float64: 708.0 - 50.0}
+LOG2E = 1 / math.log(2.0)  # exp2 has no slow path for -inf and tiny results, as exp has
 _EVERY = {torch.float32: (2, 1), torch.float64: (8, 1)}
-_LOG2E = 1 / math.log(2.0)
 
 
 def choose(spread: float, states: int, dtype: torch.dtype) -> tuple[torch.dtype, int]:
@@ -40,161 +40,138 @@ def choose(spread: float, states: int, dtype: torch.dtype) -> tuple[torch.dtype,
     return torch.float64, 0
 
 
-@dataclass(frozen=True)
-class Lattice:
-    """One batch, ready to sweep over T = M + 2 times, in the rows that `groups` lays out.
+def padded(states: Any) -> Any:
+    """The width of rows with this many states and F (a number, or an array): whole vector registers."""
+    return -(-(states + 1) // 16) * 16
 
-    `emission` [T, G, c, W] exp(node - its position's maximum), or the difference itself where `every` is 0;
-    `table`    [G, W, W] likewise, with the boundary state F = S;  `offset` [B] what the shifts took.
-    `scratch`  [2, T, G, c, W] room for the sweeps. W is S + 1 rounded up: whole vector registers.
+
+@dataclass(frozen=True)
+class Clock:
+    """When groups of rows are alive: all from time 0 on, the longest first, `alive[t]` of them at time t.
+
+    Rows of all times lie one after the other, R = sum(alive) of them, so that nothing is held of a group after its
+    end. `group` [R] says whose each is, `last` [G] where each group's last one is.
     """
 
-    p: Potentials
-    groups: Groups
-    every: int
+    alive: tuple[int, ...]
+    group: Tensor
+    last: Tensor
+
+    @classmethod
+    def steady(cls, groups: int, times: int, device: torch.device) -> Clock:
+        """All groups alive throughout."""
+        of = torch.arange(groups, device=device)
+        return cls((groups,) * times, of.repeat(times), of + (times - 1) * groups)
+
+    @classmethod
+    def of(cls, durations: np.ndarray) -> Clock:
+        """`durations` [G] in times, falling."""
+        alive = (durations[:, None] > np.arange(durations[0])).sum(0)  # [T]
+        first = np.cumsum(alive) - alive  # [T]
+        group = np.arange(alive.sum()) - np.repeat(first, alive)
+        last = first[durations - 1] + np.arange(len(durations))
+        return cls(tuple(alive.tolist()), torch.as_tensor(group), torch.as_tensor(last))
+
+    def to(self, device: torch.device | str) -> Clock:
+        return Clock(self.alive, self.group.to(device), self.last.to(device))
+
+
+@dataclass(frozen=True)
+class Lattice:
+    """Chains in rows, c rows a group, a table a group; every one begins and ends in F, at its group's ends.
+
+    `emission` [R, c, W] probabilities, or their logs where `every` is 0;  `table` [G, W, W] likewise
+    `final`    the number of the state F: what follows it is padding
+    `scratch`  [2, R, c, W] room for the sweeps
+    """
+
+    clock: Clock
     emission: Tensor
     table: Tensor
-    offset: Tensor
+    final: int
+    every: int
     scratch: Tensor
 
-
-def lattice(p: Potentials) -> Lattice:
-    groups = group_rows(p.table, p.edge.shape[0])
-    width = -(-(p.shape[2] + 1) // 16) * 16
-    full, shift, spread = _bounded_tables(p, width)
-    dtype, every = choose(spread, p.shape[2], p.node.dtype)
-    table = groups.per_group((full if every == 0 else full.exp_()).to(dtype))
-    # One allocation, and of more than is used (what is not touched costs nothing): several smaller ones would each
-    # go back to the system when freed, to be cleared page by page the next time, which takes as long as the sweep.
-    room = p.node.new_empty((5, p.shape[1] + 2, groups.count, groups.width, width), dtype=dtype)
-    emission = room[0]
-    top = _emissions(p, groups, emission.flatten(1, 2))
-    if every:  # by way of exp2, which has no slow path for -inf and tiny results
-        emission.mul_(_LOG2E).exp2_()
-    # A chain of M_b >= 1 positions takes an edge M_b - 1 times, a start and an end once.
-    some = p.lengths.clamp_max(1)
-    times = torch.stack([p.lengths - some, some, some], 1)  # [B, 3]
-    offset = (shift[p.table] * times).sum(1) + top  # [B]
-    return Lattice(p, groups, every, emission, table, offset, room[1:3])
-
-
-def _bounded_tables(p: Potentials, width: int) -> tuple[Tensor, Tensor, float]:
-    """[U, W, W] log tables with F, in float64 (they are small and everything rests on them), what was taken
-    from edge, start and end scores [U, 3], and the widest spread of any of them."""
-    U, S = p.start.shape
-    edge, start, end = (x.detach().double() for x in (p.edge, p.start, p.end))
-    exists = start != -torch.inf  # [U, S]
-    pair = exists[:, :, None] & exists[:, None, :]
-    low = torch.stack([_low(edge, pair), _low(start, exists), _low(end, exists)], 1)  # [U, 3]
-    high = torch.stack([x.reshape(U, -1).amax(1) for x in (edge, start, end)], 1)  # [U, 3]
-    middle = (low + high + math.log(S + 1)) / 2
-    middle = torch.where(middle.isfinite(), middle, 0.0)
-    full = edge.new_full((U, width, width), -torch.inf)
-    full[:, :S, :S] = edge - middle[:, 0, None, None]
-    full[:, S, :S] = start - middle[:, 1, None]
-    full[:, :S, S] = end - middle[:, 2, None]
-    full[:, S, S] = 0.0
-    return full, middle, (high - low).amax().item()
-
-
-def _low(scores: Tensor, exists: Tensor) -> Tensor:
-    """[U] the lowest score among those that exist; -inf is one that somebody forbids."""
-    return torch.where(exists, scores, torch.inf).reshape(len(scores), -1).amin(1)
-
-
-def _emissions(p: Potentials, groups: Groups, out: Tensor) -> Tensor:
-    """Write log emissions [T, rows, W], less each position's maximum; the sum of these maxima [B]."""
-    node, S, T = p.node.detach().transpose(0, 1), p.shape[2], p.shape[1] + 2
-    if groups.row is None:
-        out[1:-1, :, :S] = node
-        out[1:-1, :, S:] = -torch.inf
-    else:
-        out[1:-1] = -torch.inf
-        out[1:-1, groups.row, :S] = node.to(out.dtype)
-    top = out[1:-1].amax(2, keepdim=True)  # [M, rows, 1]
-    top.masked_fill_(top == -torch.inf, 0.0)
-    out[1:-1].sub_(top)
-    clock = torch.arange(T, device=node.device)[:, None]
-    inside = (clock > 0) & (clock <= groups.scatter(p.lengths, 0))  # [T, rows]
-    out[0], out[-1] = -torch.inf, -torch.inf
-    out[:, :, S] = torch.where(inside, -torch.inf, 0.0)
-    return groups.gather(top.sum(0, dtype=torch.float64)).squeeze(1)
+    def tables(self, table: Tensor) -> list[Tensor]:
+        """At each time, those of the groups that are alive."""
+        upto = {k: table[:k] for k in set(self.clock.alive)}
+        return [upto[k] for k in self.clock.alive]
 
 
 @dataclass(frozen=True)
 class Forward:
-    """`alpha` [T, G, c, W] probabilities up to each time, `scale` [T, G, c, 1] what each was divided by.
-
-    `alpha` holds only a few times where no way back is meant.
-    """
+    """`alpha` [R, c, W] probabilities up to each time, `scale` [R, c, 1] their divisors, `log_z` [G, c]."""
 
     alpha: Tensor
     scale: Tensor
     log_z: Tensor
 
 
-def forward(x: Lattice, keep: bool = True) -> Forward:
-    """Sweep to the end; `keep` what `backward` needs."""
-    T = x.emission.shape[0]
-    kept = T if keep else 2
-    alpha, scale = x.scratch[0, :kept], x.emission.new_ones(*x.emission.shape[:3], 1)
-    alpha[0] = x.emission[0]
-    steps, emissions, scales = alpha.unbind(0), x.emission.unbind(0), scale.unbind(0)
-    product = torch.empty_like(steps[0])
-    for t in range(1, T):
-        now = steps[t % kept]
-        torch.bmm(steps[(t - 1) % kept], x.table, out=product)
-        torch.mul(product, emissions[t], out=now)
-        if t % x.every == 0:
-            torch.sum(now, -1, keepdim=True, out=scales[t])
-            now.div_(scales[t])
-    ending = steps[(T - 1) % kept][:, :, x.p.shape[2]].double().log() + scale.double().log().sum(0).squeeze(
-        -1
-    )  # [G, c]
-    log_z = x.groups.gather(ending.view(-1, 1)).squeeze(-1) + x.offset  # [B]
-    return Forward(alpha, scale, log_z)
-
-
 @dataclass(frozen=True)
 class Counts:
-    """Expected counts, each chain's weighted: `node` [B, M, S], `edge` [U, S, S], `start` and `end` [U, S]."""
+    """Expected counts: `node` [R, c, W] of states at each time, `edge` [G, W, W] of steps, F's among them."""
 
     node: Tensor
     edge: Tensor
-    start: Tensor
-    end: Tensor
+
+
+def forward(x: Lattice) -> Forward:
+    alive = x.clock.alive
+    alpha, scale = x.scratch[0], x.emission.new_ones(*x.emission.shape[:2], 1)
+    alpha[: alive[0]] = x.emission[: alive[0]]
+    steps, emissions, scales = (y.split(alive) for y in (alpha, x.emission, scale))
+    for t, table in enumerate(x.tables(x.table)[1:], 1):
+        now = steps[t]
+        torch.bmm(_first(steps[t - 1], alive[t - 1], alive[t]), table, out=now)
+        now.mul_(emissions[t])
+        if t % x.every == 0:
+            torch.sum(now, -1, keepdim=True, out=scales[t])
+            now.div_(scales[t])
+    log_z = alpha.index_select(0, x.clock.last)[:, :, x.final].double().log()
+    return Forward(alpha, scale, log_z.index_add_(0, x.clock.group, scale.squeeze(2).double().log()))
 
 
 def backward(x: Lattice, f: Forward, weight: Tensor) -> Counts:
-    """Sweep back and count; chain b counts `weight[b]` times."""
+    """Sweep back and count; each row counts by its `weight` [G, c]."""
     beta, joint, scale = _backward_probabilities(x, f)
-    g, S = x.groups, x.p.shape[2]
-    weight = g.scatter(weight.to(beta.dtype), 0.0).view(g.count, g.width, 1)
     # The same Z each time, but under the scales of that time: what makes its chances sum to 1.
-    share = weight / joint.sum(-1, keepdim=True)  # [T, G, c, 1]
-    node = g.gather(joint[1:-1].mul_(share[1:-1]).flatten(1, 2))  # [M, B, W]
+    share = weight.to(beta.dtype).index_select(0, x.clock.group).unsqueeze(2) / joint.sum(-1, keepdim=True)
     # alpha[t-1] table beta[t] sums to joint[t] times what alpha[t], and not beta[t], was divided by.
-    right = beta[1:].mul_(share[1:] * scale[1:] / f.scale[1:])  # [T-1, G, c, W]
-    left, right = (y.transpose(0, 1).flatten(1, 2) for y in (f.alpha[:-1], right))  # [G, (T-1)*c, W]
-    pairs = torch.bmm(left.transpose(1, 2), right).mul_(x.table)  # [G, W, W]
-    pairs = g.per_table(pairs, x.p.edge.shape[0])
-    return Counts(node[..., :S].transpose(0, 1), pairs[:, :S, :S], pairs[:, S, :S], pairs[:, :S, S])
+    right = beta.mul_(share * scale / f.scale)
+    return Counts(joint.mul_(share), _products(x.clock.alive, f.alpha, right).mul_(x.table))
 
 
 def _backward_probabilities(x: Lattice, f: Forward) -> tuple[Tensor, Tensor, Tensor]:
     """What follows each time and its own emission (`beta`), with what precedes it (`joint`), and beta's scales."""
-    T = x.emission.shape[0]
-    beta, joint = x.scratch[1], torch.empty_like(x.emission)
-    scale = x.emission.new_ones(*x.emission.shape[:3], 1)
-    beta[-1], joint[-1], joint[0] = x.emission[-1], f.alpha[-1], 1.0
-    alphas, betas, joints = f.alpha.unbind(0), beta.unbind(0), joint.unbind(0)
-    emissions, scales, table = x.emission.unbind(0), scale.unbind(0), x.table.transpose(1, 2)
-    product = torch.empty_like(betas[0])
-    for t in range(T - 2, 0, -1):
-        torch.bmm(betas[t + 1], table, out=product)
-        torch.mul(product, alphas[t], out=joints[t])
-        torch.mul(product, emissions[t], out=betas[t])
+    alive = x.clock.alive
+    beta, joint = x.scratch[1], torch.ones_like(x.emission)
+    scale = x.emission.new_ones(*x.emission.shape[:2], 1)
+    alphas, betas, joints, emissions, scales = (y.split(alive) for y in (f.alpha, beta, joint, x.emission, scale))
+    tables = x.tables(x.table.transpose(1, 2))
+    for t in range(len(alive) - 1, 0, -1):
+        now = joints[t]
+        if t + 1 < len(alive):
+            torch.bmm(betas[t + 1], tables[t + 1], out=_first(now, alive[t], alive[t + 1]))
+        torch.mul(now, emissions[t], out=betas[t])
+        now.mul_(alphas[t])
         if t % x.every == 0:
             torch.sum(betas[t], -1, keepdim=True, out=scales[t])
             betas[t].div_(scales[t])
     return beta, joint, scale
+
+
+def _products(alive: tuple[int, ...], left: Tensor, right: Tensor) -> Tensor:
+    """[G, W, W]: left of each time but the last with right of the next time, added up over times and rows."""
+    T, G, (_, c, W) = len(alive), alive[0], left.shape
+    if alive[-1] == G:  # one product
+        left, right = (y.view(T, G, c, W).transpose(0, 1) for y in (left, right))
+        return torch.bmm(left[:, :-1].flatten(1, 2).transpose(1, 2), right[:, 1:].flatten(1, 2))
+    lefts, rights, total = left.transpose(1, 2).split(alive), right.split(alive), left.new_zeros(G, W, W)
+    for t in range(1, T):
+        total[: alive[t]].baddbmm_(_first(lefts[t - 1], alive[t - 1], alive[t]), rights[t])
+    return total
+
+
+def _first(values: Tensor, n: int, k: int) -> Tensor:
+    """The first k of n."""
+    return values if k == n else values[:k]

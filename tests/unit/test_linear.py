@@ -1,4 +1,4 @@
-"""Feature blocks as matrices: scores, gradients, compaction and layout against the same thing written out."""
+"""Feature blocks as matrices: scores, gradients and layout against the same thing written out."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import sparse
 
 from jacana_torch.crf.layout import Layout
-from jacana_torch.crf.linear import LinearScores, compacted
+from jacana_torch.crf.linear import LinearScores, on_device
 
 N_WEIGHTS = 9
 
@@ -57,7 +58,7 @@ def written_out(n_cells: int, parts) -> np.ndarray:
 @given(blocks(), st.integers(0, 2**32))
 def test_scores_and_gradients_are_those_of_the_matrix(case, seed):
     n_cells, parts = case
-    linear = LinearScores(parts, n_cells, N_WEIGHTS, torch.float64, "cpu")
+    linear = LinearScores(parts, n_cells, N_WEIGHTS, "cpu")
     numbers = np.random.default_rng(seed)
     weights, gradient = numbers.normal(size=N_WEIGHTS), numbers.normal(size=n_cells)
     matrix = written_out(n_cells, parts)
@@ -67,38 +68,17 @@ def test_scores_and_gradients_are_those_of_the_matrix(case, seed):
 
 def test_a_cell_that_no_row_belongs_to_scores_nothing():
     table, index = np.array([[2.0, 3.0]]), np.array([-1, 0, -1])
-    linear = LinearScores([(np.array([0, 1]), table, index)], 3, 2, torch.float64, "cpu")
+    linear = LinearScores([(np.array([0, 1]), table, index)], 3, 2, "cpu")
     assert linear.scores(torch.tensor([1.0, 10.0], dtype=torch.float64)).tolist() == [0.0, 32.0, 0.0]
     assert linear.transpose(torch.tensor([5.0, 7.0, 9.0], dtype=torch.float64)).tolist() == [14.0, 21.0]
 
 
-@pytest.mark.parametrize("late", [False, True], ids=["flags", "one flag takes a rare value late"])
-def test_compacting_changes_no_value(late):
-    """Large enough to be compacted at all; a value that the sample of the first look misses must not be lost."""
-    numbers = np.random.default_rng(5)
-    n = 12_000
-    table = np.column_stack(
-        [numbers.integers(0, 2, n), numbers.integers(0, 3, n) / 2, numbers.normal(size=n), np.zeros(n)]
-    ).astype(np.float64)
-    if late:
-        table[n - 1, 0], table[1, 1] = 0.25, 7.0
-    columns = np.array([4, 1, 7, 2])
-    parts = compacted((columns, table, None))
-    assert len(parts) == 2 and len(parts[0][1]) < 50 and sorted(parts[0][0]) == [1, 2, 4]
-    dense = np.zeros((n, N_WEIGHTS))
-    for names, rows, index in parts:
-        dense[:, names] += rows if index is None else rows[index]
-    expected = np.zeros((n, N_WEIGHTS))
-    expected[:, columns] = table
-    assert np.array_equal(dense, expected)
-
-
-def test_what_does_not_repeat_is_left_alone():
-    table = np.random.default_rng(1).normal(size=(12_000, 2))
-    (only,) = compacted((np.array([0, 1]), table, None))
-    assert only[1] is table
-    small = (np.array([0]), np.zeros((10, 1)), None)
-    assert compacted(small) == [small]
+@pytest.mark.skipif(not torch.backends.mkl.is_available(), reason="on a CPU torch's own product needs MKL")
+def test_a_matrix_on_a_device_is_the_same_matrix():
+    matrix = sparse.random(7, 5, 0.4, format="csr", random_state=1)
+    for x in (matrix, matrix.T):
+        vector = np.arange(1.0, x.shape[1] + 1)
+        np.testing.assert_allclose((on_device(x, "cpu") @ torch.from_numpy(vector)).numpy(), x.toarray() @ vector)
 
 
 lengths = st.lists(st.tuples(st.integers(1, 5), st.integers(1, 4)), min_size=1, max_size=7)
