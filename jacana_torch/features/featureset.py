@@ -11,6 +11,7 @@ from ..errors import ConfigError
 from ..types import SentencePair
 from .base import Block, EdgeFamily, NodeBlocks, NodeFamily, WordFamily
 from .grid import Grid
+from .joining import joined
 from .meeting import WordKey
 
 
@@ -91,7 +92,8 @@ class FeatureSet:
     def node_blocks(self, grid: Grid) -> Iterator[NodeBlocks]:
         """Each node family's blocks, one family at a time, so that a consumer need not hold them all."""
         for family in self.node:
-            blocks = blocks_of(family, grid)
+            blocks = joined([_said(family, part) for _, part in grid.parts()])
+            blocks = NodeBlocks(blocks.link + word_blocks(family, grid), blocks.null)
             yield NodeBlocks(
                 tuple(_prefixed(family.name, block, grid.n_cells) for block in blocks.link),
                 tuple(_prefixed(family.name, block, len(grid.source_pair)) for block in blocks.null),
@@ -107,6 +109,7 @@ class FeatureSet:
         }
 
     def __call__(self, pairs: Sequence[SentencePair]) -> FeatureBatch:
+        """Quickest where pairs come in the order of their targets' lengths."""
         grid = Grid(pairs)
         families = list(self.node_blocks(grid))
         link = tuple(block for blocks in families for block in blocks.link)
@@ -121,11 +124,23 @@ class FeatureSet:
 def blocks_of(family: NodeFamily, grid: Grid) -> NodeBlocks:
     """All that a family says of a grid, also what depends on words alone."""
     blocks = family(grid)
+    return NodeBlocks(blocks.link + word_blocks(family, grid), blocks.null)
+
+
+def _said(family: NodeFamily, grid: Grid) -> NodeBlocks:
+    blocks = family(grid)
+    for some, n_cells in ((blocks.link, grid.n_cells), (blocks.null, len(grid.source_pair))):
+        for block in some:
+            checked(family.name, block, n_cells)
+    return blocks
+
+
+def word_blocks(family: NodeFamily, grid: Grid) -> tuple[Block, ...]:
+    """What a family says of the two words of each cell."""
     if not isinstance(family, WordFamily):
-        return blocks
+        return ()
     meeting = grid.meeting(family.key)
-    of_words = tuple(block.at(meeting.cell) for block in family.word_blocks(meeting.pairs))
-    return NodeBlocks(blocks.link + of_words, blocks.null)
+    return tuple(block.at(meeting.cell) for block in family.word_blocks(meeting.pairs))
 
 
 def checked(family: str, block: Block, n_cells: int) -> Block:

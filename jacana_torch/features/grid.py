@@ -229,6 +229,8 @@ class Grid:
         """
         if self._mirror is not None:
             return self.memo("parts", lambda: [(pairs, part.flipped()) for pairs, part in self._mirror.parts()])
+        if not len(self.n_source):
+            return [(slice(0, 0), self)]
         return self.memo("parts", lambda: [(pairs, self._part(pairs)) for pairs in self._like_widths()])
 
     def _part(self, pairs: slice) -> Grid:
@@ -243,7 +245,7 @@ class Grid:
         while first < len(width):
             most = places[first - 1] if first else 0
             wide = (width[first:] > WIDEST * width[first]) | (width[first:] * WIDEST < width[first])
-            last = min(np.searchsorted(places, most + PART_PLACES), first + int(np.argmax([*wide, True])))
+            last = min(np.searchsorted(places, most + PART_PLACES), first + int(np.append(wide, True).argmax()))
             last = max(int(last), first + 1)
             yield slice(first, last)
             first = last

@@ -126,7 +126,7 @@ def test_scoring_while_training_computes_features_once(monkeypatch):
     seen = Seen()
     watch = experiment.Watch(seen, corpus(7, seed=2), every=1)
     Bidirectional(direction(), direction()).fit(corpus(20), corpus(7, seed=2), watch)
-    assert sorted(counted) == [7, 7, 20, 20]
+    assert sum(counted) == 2 * (20 + 7)  # pairs, in whatever parts
     assert sum("dev/f1/union" in values for values, _ in seen.figures) > 5
 
 
