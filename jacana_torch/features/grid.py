@@ -172,6 +172,8 @@ class Grid:
 
     def flipped(self) -> Grid:
         """The grid of the pairs seen from the other side. What `shared` computes is computed once for the two."""
+        if self._mirror is not None:
+            return self._mirror
         other = Grid.__new__(Grid)
         other.n_source, other.n_target = self.n_target, self.n_source
         other._memory, other._within = None, None
