@@ -8,6 +8,7 @@ belongs to line n of the input.
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import time
@@ -177,12 +178,19 @@ def _loaded(model: str, device: str) -> Model:
     # Lattices are small: a second thread waits more than it works, and there is a worker for each processor.
     for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         os.environ.setdefault(variable, "1")
-    import torch
+    gc.disable()  # nothing of all that comes now is garbage, and looking for some takes a tenth of the start
+    try:
+        import torch
 
-    from . import persist
+        from . import persist
 
-    torch.set_num_threads(1)
-    return persist.load(model, device=device)
+        torch.set_num_threads(1)
+        loaded = persist.load(model, device=device)
+    finally:
+        gc.enable()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 20)  # sentences and links are many, and no cycles
+    return loaded
 
 
 def _batches(examples: Iterable[Example | None], size: int) -> Iterator[Batch | None]:

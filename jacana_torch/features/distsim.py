@@ -9,19 +9,21 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from ..errors import ConfigError
 from .association import MEASURES, own_similarity
 from .base import Block, NodeBlocks
-from .count import CountedVectors
 from .grid import Grid
 from .lexical import lower_form
 from .meeting import WordKey, WordPairs
 from .string import FORM
 from .vectors import Vectors
+
+if TYPE_CHECKING:
+    from .count import CountedVectors
 
 
 @dataclass(frozen=True)
@@ -121,4 +123,6 @@ def load_counts(path: str | os.PathLike) -> CountedVectors:
 
 @lru_cache(maxsize=2)
 def _load_counts(path: str, changed: int) -> CountedVectors:
+    from .count import CountedVectors  # brings scipy.sparse, which most models do without
+
     return CountedVectors.load(path)

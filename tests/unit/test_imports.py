@@ -167,3 +167,17 @@ def test_help_loads_nothing_heavy(arguments):
 )
 def test_the_lower_floors_load_without_torch_or_nltk(module):
     assert not loaded_by(f"import jacana_torch.{module}") & {"torch", "nltk", "spacy", "hydra", "omegaconf"}
+
+
+@pytest.mark.parametrize(("model", "needs"), [("core", {"torch"}), ("standard", {"torch", "scipy"})])
+def test_aligning_loads_what_the_model_needs(model, needs, tmp_path):
+    from jacana_torch import persist, resources
+
+    data = next(info.resources for info in persist.shipped() if info.name == model)
+    missing = [name for name in data if not resources.available(name)]
+    if missing:
+        pytest.skip(f"not on this machine: {', '.join(missing)}")
+    (tmp_path / "pairs").write_text("the old bridge\tan old bridge\n")
+    command = ["align", str(tmp_path / "pairs"), "--from", "text", "--model", model]
+    loaded = loaded_by(f"from jacana_torch.cli import main; main({command!r})")
+    assert loaded & HEAVY == needs
