@@ -13,6 +13,7 @@ from ..types import Alignment, Example, SentencePair
 from .base import Trainable, TrainingReport, Watcher
 from .crf import Crf
 from .decoding import grids
+from .scoring import node_scores
 
 
 @dataclass
@@ -88,8 +89,10 @@ def _together(
     forward = [Alignment(len(pair.source), len(pair.target)) for pair in pairs]
     backward = list(forward)
     for places, grid in grids(pairs, min(one.batch_cells, other.batch_cells)):
-        ahead = one.align_grid(grid, confidence)
-        for place, there, back in zip(places, ahead, other.align_grid(grid.flipped(), confidence), strict=True):
+        nodes = node_scores(grid, one.scorer(), other.scorer())
+        ahead = one.decode_scores(grid.n_source, grid.n_target, nodes[0], confidence)
+        behind = other.decode_scores(grid.n_target, grid.n_source, nodes[1], confidence)
+        for place, there, back in zip(places, ahead, behind, strict=True):
             forward[place], backward[place] = there, back.flip()
     return forward, backward
 

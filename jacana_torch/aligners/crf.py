@@ -19,12 +19,11 @@ from ..crf.states import POLICIES, gold_states
 from ..errors import ConfigError, ModelError
 from ..features.base import Block, EdgeFamily, NodeFamily
 from ..features.featureset import FeatureBatch, FeatureSet
-from ..features.grid import Grid
 from ..train.minimise import minimise
 from ..types import Alignment, Example, SentencePair
 from .base import Step, TrainingReport, Watcher
 from .decoding import decoded, grids
-from .scoring import Scorer, known_columns, numbered
+from .scoring import Scorer, known_columns, node_scores, numbered
 
 log = logging.getLogger(__name__)
 
@@ -177,18 +176,26 @@ class Crf:
         """As decode(prepared(pairs)), without keeping features: each family is scored and forgotten."""
         out = [Alignment(len(pair.source), len(pair.target)) for pair in pairs]
         for places, grid in grids(pairs, self.batch_cells):
-            for place, alignment in zip(places, self.align_grid(grid, confidence), strict=True):
+            (nodes,) = node_scores(grid, self.scorer())
+            found = self.decode_scores(grid.n_source, grid.n_target, nodes, confidence)
+            for place, alignment in zip(places, found, strict=True):
                 out[place] = alignment
         return out
 
-    def align_grid(self, grid: Grid, confidence: bool = True) -> list[Alignment]:
-        """One alignment for each pair of the grid, all with words on both sides."""
+    def scorer(self) -> Scorer:
+        """What scores grids under the weights as they are now."""
         if not self.names:
             raise ModelError(f"the {self.part} direction has not been trained: fit it, or go on with resume=DIR")
         if self._scorer is None or not self._scorer.has(self.names, self.weights):
             self._scorer = Scorer(self.features, self.names, self.weights)
-        layout = Layout(grid.n_source, grid.n_target, self.batch_cells, self.device)
-        flat = (torch.as_tensor(vector, device=self.device) for vector in self._scorer.flat(grid, layout))
+        return self._scorer
+
+    def decode_scores(
+        self, n_source: np.ndarray, n_target: np.ndarray, nodes: np.ndarray, confidence: bool = True
+    ) -> list[Alignment]:
+        """Links of pairs of these lengths, all with words on both sides, from their node scores."""
+        layout = Layout(n_source, n_target, self.batch_cells, self.device)
+        flat = (torch.as_tensor(vector, device=self.device) for vector in (nodes, *self.scorer().edges(layout)))
         return decoded(layout, tuple(flat), confidence)
 
     # Persistence

@@ -22,6 +22,20 @@ MOST_NAMES = 4096  # lists of columns' names that are kept
 LONGEST_KEPT = 128  # target tokens; edge scores of longer ones are many and seldom needed twice
 
 
+def node_scores(grid: Grid, scorer: Scorer, back: Scorer | None = None) -> list[np.ndarray]:
+    """Scores of NULLs and links and a padding entry, as a layout of the grid's pairs takes them; with `back` also
+    those of the flipped pairs. The grid is done a part at a time, so that features never pile up."""
+    grid.remember(scorer.memory)
+    sides = [(grid, scorer)] if back is None else [(grid, scorer), (grid.flipped(), back)]
+    scores = [np.zeros(len(whole.source_pair) + whole.n_cells + 1) for whole, _ in sides]
+    for pairs, part in grid.parts():
+        for (whole, of), total, seen in zip(sides, scores, (part, part.flipped()), strict=False):
+            source, cells = whole.extent(pairs)
+            null, link = total[: len(whole.source_pair)], total[len(whole.source_pair) :]
+            null[source], link[cells] = of.nodes(seen)
+    return scores
+
+
 class Scorer:
     """Scores of grids under one set of weights; what pairs of words say, and edges of each length, is kept."""
 
@@ -40,18 +54,12 @@ class Scorer:
         """Whether these are still its weights; they change in place where a model is being trained."""
         return names is self._names and np.array_equal(weights, self._weights)
 
-    def flat(self, grid: Grid, layout: Layout) -> list[np.ndarray]:
-        """The flat score vectors that a layout takes."""
-        nodes = np.zeros(layout.n_tokens + layout.n_cells + 1)
-        null, link = nodes[: layout.n_tokens], nodes[layout.n_tokens : -1]
-        for pairs, part in grid.remember(self.memory).parts():
-            source, cells = grid.extent(pairs)
-            null[source], link[cells] = self._nodes(part)
+    def edges(self, layout: Layout) -> list[np.ndarray]:
+        """Scores of edges, starts and ends of the layout's lengths, each with a padding entry."""
         tables = [self._edge_scores(n) for n in layout.distinct.tolist()]
-        edges = [np.concatenate([*(t[space] for t in tables), np.zeros(1)]) for space in ("edge", "start", "end")]
-        return [nodes, *edges]
+        return [np.concatenate([*(t[space] for t in tables), np.zeros(1)]) for space in ("edge", "start", "end")]
 
-    def _nodes(self, grid: Grid) -> tuple[np.ndarray, np.ndarray]:
+    def nodes(self, grid: Grid) -> tuple[np.ndarray, np.ndarray]:
         """Scores of NULL [Ts] and of links [C]: what words alone say is remembered, the rest is worked out."""
         null, link = np.zeros(len(grid.source_pair)), np.zeros(grid.n_cells)
         for signal in self._signals:

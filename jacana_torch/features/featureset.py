@@ -11,7 +11,7 @@ from ..errors import ConfigError
 from ..types import SentencePair
 from .base import Block, EdgeFamily, NodeBlocks, NodeFamily, WordFamily
 from .grid import Grid
-from .joining import joined
+from .joining import joined, written
 from .meeting import WordKey
 
 
@@ -90,9 +90,10 @@ class FeatureSet:
         return found
 
     def node_blocks(self, grid: Grid) -> Iterator[NodeBlocks]:
-        """Each node family's blocks, one family at a time, so that a consumer need not hold them all."""
-        for family in self.node:
-            blocks = joined([_said(family, part) for _, part in grid.parts()])
+        """Each node family's blocks over the whole grid."""
+        said = [[written(_said(family, part)) for family in self.node] for _, part in grid.parts()]
+        for family, parts in zip(self.node, zip(*said, strict=True), strict=True):
+            blocks = joined(parts)
             blocks = NodeBlocks(blocks.link + word_blocks(family, grid), blocks.null)
             yield NodeBlocks(
                 tuple(_prefixed(family.name, block, grid.n_cells) for block in blocks.link),

@@ -224,16 +224,15 @@ class Grid:
         self._memory = self._memory or memory
         return self
 
-    def parts(self) -> list[tuple[slice, Grid]]:
+    def parts(self) -> Iterator[tuple[slice, Grid]]:
         """Grids that stay in a processor's cache, each of pairs that follow one another, and which these are.
 
-        They are the fewer the more the pairs are in order of their targets' lengths.
+        They are the fewer the more the pairs are in order of their targets' lengths, and made anew at each call.
         """
-        if self._mirror is not None:
-            return self.memo("parts", lambda: [(pairs, part.flipped()) for pairs, part in self._mirror.parts()])
         if not len(self.n_source):
-            return [(slice(0, 0), self)]
-        return self.memo("parts", lambda: [(pairs, self._part(pairs)) for pairs in self._like_widths()])
+            yield slice(0, 0), self
+        for pairs in self._like_widths():
+            yield pairs, self._part(pairs)
 
     def _part(self, pairs: slice) -> Grid:
         part = Grid(self.pairs[pairs])

@@ -27,20 +27,26 @@ def join(blocks: Sequence[Block]) -> Block:
     if blocks[0].table is None:
         return Block(tuple(names), None, np.concatenate([_renumbered(block, names) for block in blocks]))
     tables = [_under(block, names) for block in blocks]
-    if any(_belongs_to_cells(block) for block in blocks):
-        rows = [t if b.index is None else _written(t, b.index) for t, b in zip(tables, blocks, strict=True)]
+    if any(block.index is None for block in blocks):
+        rows = [t if b.index is None else _rows(t, b.index) for t, b in zip(tables, blocks, strict=True)]
         return Block(tuple(names), np.concatenate(rows))
     first = np.cumsum([0, *(len(table) for table in tables)])
     index = [np.where(b.index < 0, -1, b.index + k) for b, k in zip(blocks, first, strict=False)]  # type: ignore[operator]
     return Block(tuple(names), np.concatenate(tables), np.concatenate(index))
 
 
-def _belongs_to_cells(block: Block) -> bool:
-    """Whether rows are not shared: then there is no use in an index, and places without a cell are dropped."""
-    return block.index is None or len(block.table) > len(block.index)  # type: ignore[arg-type]
+def written(blocks: NodeBlocks) -> NodeBlocks:
+    """Tables of which cells share no rows, without their index and without the rows of places that no cell has."""
+    return NodeBlocks(tuple(map(_written, blocks.link)), tuple(map(_written, blocks.null)))
 
 
-def _written(table: np.ndarray, index: np.ndarray) -> np.ndarray:
+def _written(block: Block) -> Block:
+    if block.table is None or block.index is None or len(block.table) <= len(block.index):
+        return block
+    return Block(block.names, _rows(block.table, block.index))
+
+
+def _rows(table: np.ndarray, index: np.ndarray) -> np.ndarray:
     rows = table[index]
     if (index < 0).any():
         rows[index < 0] = 0
