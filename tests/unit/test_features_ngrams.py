@@ -39,7 +39,9 @@ def test_counts_are_those_of_sets(both, n):
 @pytest.mark.parametrize("n", [2, 3, 4])
 def test_any_number_of_ngrams(n):
     """Words of 1 to 30 n-grams against one another, at every offset: each way of comparing, and between them."""
-    check([(ALPHABET[:k], ALPHABET[j : j + m]) for k in range(1, 34, 3) for j in (0, 1, 8) for m in range(1, 27)], n)
+    later = [ALPHABET[j : j + m] for j in (0, 1, 8) for m in range(1, 27)]
+    check([(ALPHABET[:k], other) for k in range(1, 34, 3) for other in later], n)
+    check([(ALPHABET[:k].title(), other.upper()) for k in range(1, 34, 3) for other in later], n)
 
 
 def test_words_that_come_later():
