@@ -231,8 +231,10 @@ class Grid:
         """
         if not len(self.n_source):
             yield slice(0, 0), self
-        for pairs in self._like_widths():
-            yield pairs, self._part(pairs)
+        elif self._mirror is not None:
+            yield from ((pairs, part.flipped()) for pairs, part in self._mirror.parts())
+        else:
+            yield from ((pairs, self._part(pairs)) for pairs in self._like_widths())
 
     def _part(self, pairs: slice) -> Grid:
         part = Grid(self.pairs[pairs])
@@ -257,10 +259,8 @@ class Grid:
             (self.source_start, self.target_start, self.cell_start),
             (len(self.source_pair), len(self.target_pair), self.n_cells),
         )
-        return tuple(
-            slice(int(start[pairs.start]), int(start[pairs.stop]) if pairs.stop < len(start) else size)
-            for start, size in zip(starts, sizes, strict=True)
-        )
+        bounds = (np.append(start, size) for start, size in zip(starts, sizes, strict=True))
+        return tuple(slice(int(at[pairs.start]), int(at[pairs.stop])) for at in bounds)
 
     def extent(self, pairs: slice) -> tuple[slice, slice]:
         """The source tokens and the cells of pairs that follow one another."""

@@ -30,6 +30,7 @@ n't not no % percent colour color Smith Smyth Schmidt naïve NAÏVE Nai\u0308ve 
 don’t don't . , ! nation national nationality
 half-baked half-done baked-half ab abc abd x X sold bought to in""".split()
 TAGS = ("NN", "NNS", "NNP", "VBZ", "VBD", "JJ", "DT", "IN", ".", ",", "CD")
+RELATIONS = ("det", "nsubj", "dobj", "prep", "pobj", "amod", "conj", "nsubjpass")
 _STEMMER = snowballstemmer.stemmer("english")
 
 
@@ -55,6 +56,24 @@ def random_pairs(seed: int, count: int = 6, words=WORDS, longest: int = 8) -> li
         layers = {name: mixed(source.layers[name], other.layers[name]) for name in source.layers}
         pairs.append(SentencePair(source, Sentence(mixed(source.tokens, other.tokens), layers)))
     return pairs
+
+
+def parsed_pairs(seed: int, count: int = 6, longest: int = 8) -> list[SentencePair]:
+    """With every layer that a family reads: heads, their relations and names beside tags and lemmas."""
+    rng = random.Random(seed)
+
+    def parsed(sentence: Sentence) -> Sentence:
+        size = len(sentence)
+        order = rng.sample(range(size), size)
+        heads, labels, names = [-1] * size, ["root"] * size, ["O"] * size
+        for rank in range(1, size):
+            heads[order[rank]], labels[order[rank]] = rng.choice(order[:rank]), rng.choice(RELATIONS)
+        for k in range(size):
+            inside = k and names[k - 1] != "O" and rng.random() < 0.4
+            names[k] = f"I{names[k - 1][1:]}" if inside else rng.choice(["O", "B-ORG", "B-PERSON"])
+        return Sentence(sentence.tokens, {**sentence.layers, "head": heads, "deprel": labels, "ner": names})
+
+    return [SentencePair(parsed(x.source), parsed(x.target)) for x in random_pairs(seed, count, longest=longest)]
 
 
 def word_pairs(*both: tuple[str, str]) -> WordPairs:

@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 
 from jacana_torch.annotate.normalise import matching_form
 from jacana_torch.errors import MissingLayer
+from jacana_torch.features import grid as module
 from jacana_torch.features.base import Block
 from jacana_torch.features.grid import Grid
+from jacana_torch.features.meeting import Signal, WordKey, WordPairs
 from jacana_torch.types import Sentence, SentencePair
 
 tokens = st.lists(st.sampled_from(["a", "A", "bb", "—", "-", "😀", "中"]), max_size=5).map(tuple)
@@ -116,6 +118,43 @@ def test_a_flipped_grid_is_that_of_the_flipped_pairs(pairs, key):
     # what is shared between the two is numbered alike in both
     assert words.values == seen.values
     assert (words.left.tolist(), words.right.tolist()) == (seen.right.tolist(), seen.left.tolist())
+
+
+@given(pairs_of, st.sampled_from([20, 60, 40_000]), st.booleans())
+def test_parts_are_the_grid_in_pieces(pairs, most, flipped):
+    """One after the other, each of like widths and not too large, and what is asked of them is the whole's."""
+    whole = Grid([x.flip() for x in pairs]).flipped() if flipped else Grid(pairs)
+    name = Signal("letters", WordKey(matching_form), letters)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "PART_PLACES", most)
+        parts = list(whole.parts())
+    for k in ("pair", "m", "n", "source_token"):
+        assert all(len(getattr(part, k)) == part.n_cells for _, part in parts)
+    assert [p for at, _ in parts for p in range(at.start, at.stop)] == list(range(len(pairs)))
+    figures, directed = whole.figure(name), whole.figure(name, directed=True)
+    for at, part in parts:
+        assert part.is_flipped == flipped and part.pairs == pairs[at]
+        source, cells = whole.extent(at)
+        assert whole.source_tokens[source] == part.source_tokens
+        assert list(zip(whole.m[cells], whole.n[cells], strict=True)) == list(zip(part.m, part.n, strict=True))
+        assert part.figure(name).tolist() == figures[cells].tolist()
+        assert part.figure(name, directed=True).tolist() == directed[cells].tolist()
+        seen, everywhere = part.meeting(name.key), whole.meeting(name.key)
+        assert seen.source.tolist() == everywhere.source[source].tolist()
+        assert [everywhere.lexicon.words[w] for w in seen.target] == [matching_form(t) for t in part.target_tokens]
+        meets = list(zip(seen.pairs.left[seen.cell], seen.pairs.right[seen.cell], strict=True))
+        assert meets == list(zip(seen.source[part.source_token], seen.target[part.target_token], strict=True))
+        if at.stop - at.start > 1:  # of what is laid out, as many rows as tokens and a margin
+            sides = (part.n_target, part.n_source) if flipped else (part.n_source, part.n_target)
+            height, width = (side + module.MARGIN for side in sides)
+            assert width.max() <= module.WIDEST**2 * width.min() and (height * width).sum() <= most
+
+
+def letters(both: WordPairs) -> np.ndarray:
+    """Something else in either order."""
+    words = both.lexicon.words
+    meet = zip(both.left.tolist(), both.right.tolist(), strict=True)
+    return np.array([ord(words[a][0]) + 2 * ord(words[b][0]) for a, b in meet], dtype=float)
 
 
 def test_what_is_shared_is_computed_once_for_both_sides():
