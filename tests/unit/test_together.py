@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import random
+from itertools import product
 
 import numpy as np
 import pytest
-from feature_twin import random_pairs, table, word_pairs
+from feature_twin import parsed_pairs, random_pairs, table, word_pairs
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,11 +15,19 @@ from jacana_torch import resources
 from jacana_torch.aligners.bidirectional import Bidirectional
 from jacana_torch.aligners.crf import Crf
 from jacana_torch.errors import MissingResource, ModelError
+from jacana_torch.features import grid as module
+from jacana_torch.features.base import NodeBlocks
 from jacana_torch.features.context import Context
+from jacana_torch.features.dependency import Dependency
 from jacana_torch.features.distortion import Distortion
-from jacana_torch.features.featureset import FeatureSet
+from jacana_torch.features.distsim import DistSim
+from jacana_torch.features.featureset import blocks_of
 from jacana_torch.features.grid import Grid
+from jacana_torch.features.meeting import Memory
+from jacana_torch.features.ner import Ner
+from jacana_torch.features.pos import Pos
 from jacana_torch.features.position import Position
+from jacana_torch.features.ppdb import Ppdb
 from jacana_torch.features.string import String, base_of, best_of, same_word, similarities
 from jacana_torch.features.vectors import Vectors
 from jacana_torch.features.wordnet import WordNet
@@ -36,24 +45,59 @@ def scrambled(seed: int, count: int = 30) -> list[SentencePair]:
     return [SentencePair(sentence(), sentence()) for _ in range(count)]
 
 
+def columns(blocks: NodeBlocks, grid: Grid) -> dict[str, np.ndarray]:
+    """Those that are not zero throughout, by name."""
+    link, null = table(blocks.link, grid.n_cells), table(blocks.null, len(grid.source_pair))
+    found = {f"{where} {n}": v for where, (names, values) in (("link", link), ("null", null))
+             for n, v in zip(names, values.T, strict=True)}  # fmt: skip
+    return {name: values for name, values in found.items() if values.any()}
+
+
+def assert_same(got: dict[str, np.ndarray], expected: dict[str, np.ndarray]) -> None:
+    assert got.keys() == expected.keys()
+    for name, values in got.items():
+        assert np.array_equal(values, expected[name]), name
+
+
 def assert_flipped_features(family, pairs: list[SentencePair]) -> None:
-    """The features on a flipped grid, after those on the grid itself, are those of the flipped pairs."""
-    features, grid = FeatureSet({family.name: family}), Grid(pairs)
-    list(features.node_blocks(grid))
-    other = grid.flipped()
-    got, expected = (list(features.node_blocks(g))[0] for g in (other, Grid([x.flip() for x in pairs])))
-    for where, rows in (("link", other.n_cells), ("null", len(other.source_pair))):
-        both = [table(getattr(blocks, where), rows) for blocks in (got, expected)]
-        columns = [dict(zip(names, values.T, strict=True)) for names, values in both]
-        assert columns[0].keys() == columns[1].keys()
-        for name, values in columns[0].items():
-            assert np.array_equal(values, columns[1][name]), name
+    """The features on a flipped grid are those of the flipped pairs, and those on the grid itself are its own,
+    whichever is asked first; also with a memory that is too small for them, and a part at a time."""
+    alone, back = Grid(pairs), Grid([x.flip() for x in pairs])
+    expected = [columns(blocks_of(family, grid), grid) for grid in (alone, back)]
+    assert all(expected)
+    for memory, flipped_first in product((None, Memory(4)), (False, True)):
+        grid = Grid(pairs) if memory is None else Grid(pairs).remember(memory)
+        sides = list(zip((grid, grid.flipped()), expected, strict=True))
+        for side, want in reversed(sides) if flipped_first else sides:
+            assert_same(columns(blocks_of(family, side), side), want)
+        for side, want in sides:
+            for at, part in side.parts():
+                blocks = blocks_of(family, part)
+                source, cells = side.extent(at)
+                inside = {"link": cells, "null": source}
+                own = {name: values[inside[name[:4]]] for name, values in want.items()}
+                assert_same(columns(blocks, part), {n: v for n, v in own.items() if v.any()})
+
+
+@pytest.fixture(autouse=True)
+def small_parts(monkeypatch):
+    monkeypatch.setattr(module, "PART_PLACES", 500)
+
+
+FAMILIES = (
+    String(), String(0.3), Context(), Context(1), Position(), Pos(), Dependency(), Dependency(relation_pairs=True),
+    Ner(), Ner(entities=False), DistSim(),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda f: f.name)
+def test_flipped_features(family):
+    assert_flipped_features(family, parsed_pairs(3, 20))
 
 
 @pytest.mark.parametrize("family", [String(), Context(), Position()], ids=lambda f: f.name)
-@pytest.mark.parametrize("pairs", [random_pairs(3, 25), scrambled(4)], ids=["words", "scrambled"])
-def test_flipped_features(family, pairs):
-    assert_flipped_features(family, pairs)
+def test_flipped_features_of_words_alike_in_every_degree(family):
+    assert_flipped_features(family, scrambled(4))
 
 
 words = st.text("abc-'é", min_size=1, max_size=14)
@@ -77,6 +121,15 @@ def test_flipped_wordnet():
     assert_flipped_features(WordNet(tags=False), [kinds])
 
 
+def test_flipped_ppdb(tmp_path, monkeypatch):
+    path = tmp_path / "ppdb-1.0-xxxl-lexical.extended.synonyms.uniquepairs"
+    path.write_text("cat\tcats\nrunning\tran\nwell\tbill\nthe\tof\nsold\tbought\n")
+    monkeypatch.setenv("JACANA_PPDB", str(path))
+    monkeypatch.setenv("JACANA_HOME", str(tmp_path / "home"))
+    assert_flipped_features(Ppdb(), random_pairs(12, 20))
+    assert_flipped_features(Dependency(ppdb=True), parsed_pairs(12, 10))
+
+
 def test_flipped_vectors(tmp_path, monkeypatch):
     monkeypatch.setenv("JACANA_HOME", str(tmp_path / "home"))
     pairs = random_pairs(6, 25)
@@ -87,6 +140,7 @@ def test_flipped_vectors(tmp_path, monkeypatch):
         path.write_text("".join(f"{w} {' '.join(map(str, rng.normal(size=5).round(3)))}\n" for w in known))
         files.append(str(path))
     assert_flipped_features(Vectors(tuple(files)), pairs)
+    assert_flipped_features(DistSim(own=False, vectors=tuple(files)), pairs)
 
 
 def trained() -> Bidirectional:
