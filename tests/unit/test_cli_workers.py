@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import signal
 import subprocess
 import threading
@@ -57,6 +58,7 @@ def test_workers_annotate_for_a_device_that_has_one_process(model, tmp_path):
     pairs = [e.pair for e in corpora.read(many_pairs(tmp_path, 300), "text")]
     batches = [pairs[k : k + 16] for k in range(0, 300, 16)]
     plain = cli_align.Aligning(model)
+    assert plain.model and len(pickle.dumps(plain)) < 1000  # what travels is its recipe
     other = cli_align.Aligning(model, device="cpu:0")
     expected = list(cli_align._outcomes(plain, batches, 1))
     assert list(cli_align._outcomes(other, batches, 2)) == expected
@@ -120,8 +122,10 @@ def test_ctrl_c_stops_the_workers(model):
     process, workers = working(model)
     process.stdout.readline()
     threading.Thread(target=process.stdout.read, daemon=True).start()
-    for number in (process.pid, *workers):  # a terminal sends it to all
+    for number in workers:  # a terminal sends it to all, and none of them should say a word
         os.kill(number, signal.SIGINT)
+    time.sleep(0.2)
+    process.send_signal(signal.SIGINT)
     err = process.stderr.read()
     assert (process.wait(timeout=60), err) == (130, b"jacana-torch: interrupted\n") and gone(workers)
 
@@ -145,6 +149,8 @@ def test_a_worker_that_is_killed_is_told(model, tmp_path):
 def test_lines_that_come_slowly_are_answered_at_once(model):
     """Without --batch-size 1, and without waiting for a batch to be full; also after workers were started."""
     process = started("align", "--model", model, "--workers", "2", "--batch-size", "8")
+    alarm = threading.Timer(60, process.kill)  # an answer that never comes is a failure, not a hang
+    alarm.start()
     try:
         for number in range(4):
             process.stdin.write(b"red dog\tdog\nbook\tbook\n")
@@ -162,5 +168,6 @@ def test_lines_that_come_slowly_are_answered_at_once(model):
         process.stdin.write(b"d")
         out, err = process.communicate(timeout=60)
     finally:
+        alarm.cancel()
         process.kill()
     assert (process.returncode, out, err) == (0, b"0-0\n", b"")
