@@ -1,8 +1,8 @@
 """`jacana-torch train` from files to a saved model, tags included, timed from outside.
 
 The yardstick: what pytorch-crf takes for log Z and its gradient alone, over lattices of the corpus's own sizes, in
-batches like ours. An evaluation of ours computes the features' scores, log Z and the gradient of the
-weights, and a share of what else a step takes.
+batches of alike size. An iteration of ours, an evaluation or more, computes the features' scores, log Z and the
+gradient of the weights, and then takes a step.
 """
 
 from __future__ import annotations
@@ -39,8 +39,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     }  # fmt: skip
     for part in PARTS:
         seconds = summary([f[part]["seconds"] for f in found])
-        calls = found[0][part]["evaluations"] or found[0][part]["iterations"]
-        each = {k: v / calls if k != "runs" else v for k, v in seconds.items()}
+        each = {k: v / found[0][part]["iterations"] if k != "runs" else v for k, v in seconds.items()}
         report["directions"].append({
             "part": part, **found[0][part], "seconds": seconds, "seconds_each": each,
             "pytorch_crf": rivals[part], "pytorch_crf_over_ours": ratio(rivals[part], each),
@@ -120,19 +119,12 @@ def yardstick(sizes: list[tuple[int, int]], seconds: float) -> dict[str, dict[st
 
 def table(report: dict[str, Any]) -> list[str]:
     rows = [
-        [d["part"], shown(d["seconds"]), str(d["iterations"]), f"{d['loss']:.6f}",
+        [d["part"], shown(d["seconds"]), str(d["iterations"]), str(d["evaluations"] or "not told"), f"{d['loss']:.6f}",
          shown(d["seconds_each"]), shown(d["pytorch_crf"]), shown(d["pytorch_crf_over_ours"])]
         for d in report["directions"]
     ]  # fmt: skip
-    head = [
-        "direction",
-        "seconds",
-        "iterations",
-        "loss",
-        "seconds an evaluation",
-        "pytorch-crf, log Z alone",
-        "ratio",
-    ]
+    yardstick = ["seconds an iteration", "pytorch-crf, log Z alone", "ratio"]
+    head = ["direction", "seconds", "iterations", "evaluations", "loss", *yardstick]
     whole = (
         f"{report['pairs']} pairs, from the file to the saved model: {shown(report['seconds'])} s "
         f"({shown(report['cpu_seconds'])} s of CPU)."
