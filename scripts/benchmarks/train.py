@@ -119,8 +119,8 @@ def yardstick(sizes: list[tuple[int, int]], seconds: float) -> dict[str, dict[st
 
 def table(report: dict[str, Any]) -> list[str]:
     rows = [
-        [d["part"], shown(d["seconds"]), str(d["iterations"]), str(d["evaluations"] or "not told"), f"{d['loss']:.6f}",
-         shown(d["seconds_each"]), shown(d["pytorch_crf"]), shown(d["pytorch_crf_over_ours"])]
+        [d["part"], shown(d["seconds"]), str(d["iterations"]), str(d["evaluations"] or "not told"),
+         f"{d['loss']:.6f}", shown(d["seconds_each"]), shown(d["pytorch_crf"]), shown(d["pytorch_crf_over_ours"])]
         for d in report["directions"]
     ]  # fmt: skip
     yardstick = ["seconds an iteration", "pytorch-crf, log Z alone", "ratio"]
