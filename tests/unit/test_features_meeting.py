@@ -158,8 +158,10 @@ def test_what_is_known_is_not_asked_for_again():
     signal = Signal("counted", FORM, compute)
     for seed in (1, 1, 2, 1):
         pairs = random_pairs(seed, 5)
-        for _ in range(2):
-            Grid(pairs).remember(memory).figure(signal)
+        for grid in (Grid(pairs), Grid(pairs), Grid(pairs).flipped()):
+            grid.remember(memory).figure(signal)
+            for _, part in grid.parts():
+                part.figure(signal)
     met = {(a, b) for seed in (1, 2) for x in random_pairs(seed, 5) for a in words_of(x, FORM)[0]
            for b in words_of(x, FORM)[1]}  # fmt: skip
     assert len(asked) == len(set(asked)) and set(asked) == met

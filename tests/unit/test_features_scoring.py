@@ -24,6 +24,7 @@ from jacana_torch.features.distortion import Distortion
 from jacana_torch.features.distsim import DistSim
 from jacana_torch.features.featureset import FeatureSet, blocks_of
 from jacana_torch.features.grid import Grid
+from jacana_torch.features.meeting import WordPairs
 from jacana_torch.features.ner import Ner
 from jacana_torch.features.pos import Pos
 from jacana_torch.features.position import Position
@@ -190,6 +191,7 @@ def test_scores_of_edges(longest_kept, monkeypatch):
                 block = getattr(Distortion(), space)(n)
                 want += model.product("distortion", [block], (n + 1) ** 2 if space == "edge" else n + 1).tolist()
             assert flat.tolist() == pytest.approx([*want, 0.0], abs=1e-12)
+    assert set(scorer._tables) == {n for n in (1, 2, 3, 7) if n <= longest_kept}
 
 
 def test_nothing_has_no_scores():
@@ -203,6 +205,29 @@ def test_lists_of_columns_are_forgotten_and_looked_up_again(monkeypatch):
     scorer = model.scorer()
     for _ in range(2):
         assert_scores(per_pair(pairs, *node_scores(Grid(pairs), scorer)), [model.pair(x) for x in pairs])
+        assert len(scorer._columns) <= 2
+
+
+def test_what_words_say_is_asked_once():
+    """And not in another batch again."""
+
+    class Counted(String):
+        def word_blocks(self, pairs: WordPairs) -> tuple[Block, ...]:
+            words = pairs.lexicon.words
+            asked.extend(
+                (words[a], words[b]) for a, b in zip(pairs.left.tolist(), pairs.right.tolist(), strict=True)
+            )
+            return super().word_blocks(pairs)
+
+    model, asked = Model((String(),), 2), []
+    scorer = Scorer(FeatureSet({"string": Counted()}), model.names, model.weights)
+    known: set[tuple[str, str]] = set()
+    for pairs in (mixed(2), mixed(3), mixed(2)):
+        asked.clear()
+        assert_scores(per_pair(pairs, *node_scores(Grid(pairs), scorer)), [model.pair(x) for x in pairs])
+        assert not known & set(asked)
+        known |= set(asked)
+    assert not asked
 
 
 def test_weights_that_change_in_place_are_noticed():
