@@ -49,7 +49,7 @@ def align(
     symmetrize: str | None = None,
     confidence: bool = False,
     device: str = "cpu",
-    batch_size: int = 256,
+    batch_size: int = 1024,
     workers: int | None = None,
     skip_bad: bool = False,
     output: str | None = None,

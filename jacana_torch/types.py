@@ -55,9 +55,10 @@ class Sentence:
         return " ".join(self.tokens)
 
     def __reduce__(self):  # MappingProxyType does not pickle, and worker processes pass many of these
-        if self.layers or self.text is not None:
+        line = " ".join(self.tokens)
+        if self.layers or line.count(" ") != len(self.tokens) - 1:
             return Sentence, (self.tokens, dict(self.layers), self.text)
-        return Sentence, (self.tokens,)
+        return _split, (line, line if self.text == line else self.text)  # one string, not thirty
 
     def layer(self, name: str) -> tuple:
         """The values of a layer; an absent one is an error that says which annotator provides it."""
@@ -72,6 +73,10 @@ class Sentence:
 
     def with_layers(self, **layers: Iterable) -> Sentence:
         return replace(self, layers={**self.layers, **{name: tuple(values) for name, values in layers.items()}})
+
+
+def _split(line: str, text: str | None) -> Sentence:
+    return Sentence(tuple(line.split(" ")), text=text)
 
 
 @dataclass(frozen=True)
