@@ -83,7 +83,7 @@ def expected(x: SentencePair, window: int) -> tuple[list[dict], list[dict]]:
     return [a | b for a, b in zip(links, rivals, strict=True)], nulls
 
 
-@pytest.mark.parametrize("window", [3, 1, 2, 5])
+@pytest.mark.parametrize("window", [3, 1, 5])
 @pytest.mark.parametrize("seed", range(4))
 def test_every_column_of_every_cell_equals_the_twin(seed, window):
     pairs = random_pairs(seed) + OWN

@@ -16,7 +16,7 @@ from jacana_torch.aligners import scoring
 from jacana_torch.aligners.scoring import Scorer, node_scores
 from jacana_torch.crf.layout import Layout
 from jacana_torch.errors import ConfigError
-from jacana_torch.features import grid as grids
+from jacana_torch.features import coordinates as grids
 from jacana_torch.features.base import Block, NodeBlocks
 from jacana_torch.features.context import Context
 from jacana_torch.features.dependency import Dependency
@@ -96,7 +96,7 @@ def mixed(seed: int, count: int = 9) -> list[SentencePair]:
     return pairs
 
 
-@pytest.fixture(params=[40, 400, 40_000], ids="parts of {} places".format)
+@pytest.fixture(params=[60, 40_000], ids="parts of {} places".format)
 def part_places(request, monkeypatch):
     monkeypatch.setattr(grids, "PART_PLACES", request.param)
 
@@ -138,7 +138,7 @@ MODEL, SCORERS = Model(PLAIN, 4), []
 POOL = mixed(21, 12)
 
 
-@settings(max_examples=15)
+@settings(max_examples=10)
 @given(st.lists(st.sampled_from(range(len(POOL))), min_size=1, max_size=12), st.booleans())
 def test_a_pair_scores_the_same_in_any_company(chosen, warm):
     """In any order, also several times over, after other batches and before any."""
