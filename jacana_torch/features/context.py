@@ -13,7 +13,8 @@ import numpy as np
 
 from .base import Block, NodeBlocks
 from .canvas import Canvas, table_of
-from .grid import MARGIN, Grid, Laid, Named
+from .coordinates import MARGIN
+from .grid import Grid, Laid, Named
 from .meeting import Signal, WordPairs
 from .string import FORM, base_of, base_similarity
 from .wordlists import word_class

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from jacana_torch.annotate.normalise import matching_form
 from jacana_torch.errors import MissingLayer
-from jacana_torch.features import grid as module
+from jacana_torch.features import coordinates as module
 from jacana_torch.features.base import Block
 from jacana_torch.features.grid import Grid
 from jacana_torch.features.meeting import Signal, WordKey, WordPairs

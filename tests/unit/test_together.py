@@ -15,7 +15,7 @@ from jacana_torch import resources
 from jacana_torch.aligners.bidirectional import Bidirectional
 from jacana_torch.aligners.crf import Crf
 from jacana_torch.errors import MissingResource, ModelError
-from jacana_torch.features import grid as module
+from jacana_torch.features import coordinates as module
 from jacana_torch.features.base import NodeBlocks
 from jacana_torch.features.context import Context
 from jacana_torch.features.dependency import Dependency
