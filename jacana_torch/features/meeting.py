@@ -181,11 +181,17 @@ class Meeting:
         row, found = known.look_up(self.code)
         figures = known.figures.take(row, axis=0)  # [C, signals]
         unknown = np.flatnonzero(~found)
-        if len(unknown):
+        if len(unknown) == len(
+            self.code
+        ):  # as at every new signal: what these pairs share is computed once for all
+            computed = np.column_stack([s.compute(self.pairs) for s in signals])
+            figures = computed[self.cell]
+            known.keep(self._distinct[0], computed)
+        elif len(unknown):
             new, cell = np.unique(self.code[unknown], return_inverse=True)
             pairs = _pairs(self.lexicon, new)
             computed = np.column_stack([s.compute(pairs) for s in signals])
-            figures[unknown, : len(signals)] = computed[cell]
+            figures[unknown] = computed[cell]
             known.keep(new, computed)
         self._figures |= dict(zip(signals, np.ascontiguousarray(figures.T), strict=True))
 

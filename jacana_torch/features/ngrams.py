@@ -1,8 +1,8 @@
-"""How many n-grams two words share, for many pairs of words at once and exactly.
+"""How many n-grams two words share, for many pairs of words at once.
 
-In: a lexicon of lower-case words and pairs of them. Out: shared distinct n-grams, and how many each word has. An
-n-gram is a number (its characters' mixed codes, 64 bits); most pairs share none, which one comparison of bit masks
-tells.
+In: pairs of words. Out: shared distinct n-grams, and how many each word has. An n-gram is a number (its characters'
+codes mixed into 63 bits, so that two never meet in one but by a chance that nobody will see); most pairs share none,
+which one comparison of bit masks tells.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from .meeting import WordPairs
 
 _WIDTH = 16  # distinct n-grams of a word that are kept; longer words are compared one by one
 _HALF = 8  # most words have no more
+_LONG = 40  # letters; longer words would make everybody's row long
 _NONE = np.int64(-1)
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 _AT_ONCE = 1 << 12
@@ -52,9 +53,17 @@ _RECORD = np.dtype([("mask", np.uint64), ("count", np.int64), ("codes", np.int64
 def _table(words: Sequence[str], n: int) -> np.ndarray:
     """A record for each word: 64 bits that its n-grams light, how many distinct ones it has, the first of them."""
     out = np.zeros(len(words), dtype=_RECORD)
-    if not len(words):
-        return out
     lengths = np.array([len(w) for w in words], dtype=np.int64)
+    usual = np.flatnonzero(lengths <= _LONG)
+    if len(usual):
+        out[usual] = _records([words[k] for k in usual.tolist()], lengths[usual], n)
+    for k in np.flatnonzero(lengths > _LONG).tolist():
+        out[k : k + 1] = _records([words[k]], lengths[k : k + 1], n)
+    return out
+
+
+def _records(words: Sequence[str], lengths: np.ndarray, n: int) -> np.ndarray:
+    out = np.zeros(len(words), dtype=_RECORD)
     width = max(int(lengths.max()), n)
     letters = np.array(words, dtype=f"<U{width}").view(np.uint32).reshape(len(words), width).astype(np.uint64)
     letters += np.arange(width) < lengths[:, None]  # no letter is what stands after a word
