@@ -16,7 +16,7 @@ from .words import Words
 @dataclass
 class Board:
     """`level` [M, N] from similarity.py; `similarity`, what a paraphrase counts beside 1 for the same word;
-    `weight`, what the likeness of two words counts beside their context's; `links` [M, N], what has been linked."""
+    `weight`, what the likeness of two words counts beside that of their contexts; `links` [M, N], those so far."""
 
     source: Words
     target: Words

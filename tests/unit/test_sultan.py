@@ -1,0 +1,309 @@
+"""Sultan et al.'s pipeline: every stage against its twin, and the promises of the whole."""
+
+from __future__ import annotations
+
+import logging
+import os
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sultan_twin import Side, Twin
+from templates import corpus
+
+from jacana_torch import resources
+from jacana_torch.aligners.base import Aligner, Trainable
+from jacana_torch.aligners.sultan import aligner as module
+from jacana_torch.aligners.sultan import content, sequences, stopwords
+from jacana_torch.aligners.sultan.aligner import Sultan, TunedSultan
+from jacana_torch.aligners.sultan.board import Board
+from jacana_torch.aligners.sultan.similarity import tables
+from jacana_torch.aligners.sultan.words import words_of
+from jacana_torch.annotate.given import GivenAnnotator
+from jacana_torch.corpora import read
+from jacana_torch.errors import ConfigError, JacanaError, MissingLayer
+from jacana_torch.evaluate import score
+from jacana_torch.types import Alignment, Example, Sentence, SentencePair
+
+# Few words, so that there are many rivals; what each is, so that the twin need not know how that is found out.
+LEXICON = {
+    "ship": ("NN", "c"), "vessel": ("NN", "c"), "crew": ("NN", "c"), "left": ("VBD", "c"), "sailed": ("VBD", "c"),
+    "old": ("JJ", "c"), "ancient": ("JJ", "c"), "slowly": ("RB", "c"), "the": ("DT", "s"), "is": ("VBZ", "s"),
+    "was": ("VBD", "s"), "of": ("IN", "s"), "by": ("IN", "s"), "in": ("IN", "s"), "and": ("CC", "s"),
+    "it": ("PRP", "s"), ".": (".", "p"), ",": (",", "p"),
+}  # fmt: skip
+RELATIONS = (
+    "nsubj dobj nsubjpass auxpass det amod rcmod acl xcomp purpcl nn poss prep pobj cc conj advmod iobj tmod "
+    "acomp cop csubj punct"
+).split()
+PAIRED = [{"ship", "vessel"}, {"left", "sailed"}, {"old", "ancient"}, {"of", "in"}]
+STAGES = [
+    (sequences.link_sequences, Twin.sequences),
+    (content.link_by_dependencies, Twin.by_dependencies),
+    (content.link_by_neighbourhood, Twin.by_neighbourhood),
+    (stopwords.link_by_linked_dependencies, Twin.by_linked_dependencies),
+    (stopwords.link_markers, Twin.markers),
+    (stopwords.link_by_linked_neighbours, Twin.by_linked_neighbours),
+]
+
+
+def paired(keys, left, right):
+    pairs = [{keys[a].form, keys[b].form} for a, b in zip(left.tolist(), right.tolist(), strict=True)]
+    return np.array([pair in PAIRED for pair in pairs], dtype=bool)
+
+
+@st.composite
+def sentences(draw, most=9):
+    forms = draw(st.lists(st.sampled_from(sorted(LEXICON)), min_size=1, max_size=most))
+    heads = [draw(st.integers(-1, len(forms) - 1)) for _ in forms]
+    heads = [-1 if head == k else head for k, head in enumerate(heads)]
+    return made(forms, heads, [draw(st.sampled_from(RELATIONS)) for _ in forms])
+
+
+def made(forms, heads, relations):
+    tags = [LEXICON[form][0] for form in forms]
+    lemmas = ["be" if form in ("is", "was") else form for form in forms]
+    return Sentence(tuple(forms), {"pos": tags, "lemma": lemmas, "head": heads, "deprel": relations})
+
+
+def side(sentence: Sentence) -> Side:
+    layers, forms = sentence.layers, list(sentence.tokens)
+    kinds = [LEXICON[form][1] for form in forms]
+    return Side(forms, list(layers["pos"]), list(layers["head"]), list(layers["deprel"]), kinds)
+
+
+# Binary fractions: sums are exact in any order, so ties are ties on either side.
+WEIGHTS = st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0])
+
+
+@settings(max_examples=150)
+@given(sentences(), sentences(), st.sampled_from([0.25, 0.75]), WEIGHTS)
+def test_every_stage_does_as_its_twin(source, target, similarity, weight):
+    words = words_of(source), words_of(target)
+    (level,) = tables([words], paired)
+    board = Board(*words, level, similarity, weight)
+    twin = Twin(side(source), side(target), level.tolist(), similarity, weight)
+    links = set()
+    for stage, same in STAGES:
+        stage(board)
+        links = same(twin, links)
+        assert set(zip(*(x.tolist() for x in np.nonzero(board.links)), strict=True)) == links, stage.__name__
+
+
+@settings(max_examples=150)
+@given(sentences(), sentences())
+def test_evidence_of_every_cell_is_its_twins(source, target):
+    words = words_of(source), words_of(target)
+    (level,) = tables([words], paired)
+    board = Board(*words, level, 0.75, 0.5)
+    board.links[::2, ::3] = True
+    twin = Twin(side(source), side(target), level.tolist(), 0.75, 0.5)
+    links = set(zip(*(x.tolist() for x in np.nonzero(board.links)), strict=True))
+    at, by = content.evidence(board)
+    near, shared, beside = (
+        f(board) for f in (content.neighbourhood, stopwords.linked_dependencies, stopwords.beside)
+    )
+    for i, j in twin.cells():
+        found = [divmod(cell, len(target)) for cell in by[at == i * len(target) + j].tolist()]
+        assert sorted(found) == sorted(twin.dependencies(i, j))
+        assert near[i, j] == twin.neighbourhood(i, j)
+        assert shared[i, j] == twin.linked_dependencies(i, j, links)
+        assert beside[i, j] == twin.beside(i, j, links)
+
+
+@settings(max_examples=60)
+@given(sentences(), sentences())
+def test_one_to_one_and_the_same_whatever_comes_in_blocks(source, target):
+    pair = SentencePair(source, target)
+    (found,) = Sultan(paraphrases="none").align([pair])
+    assert len({i for i, _ in found.sure}) == len({j for _, j in found.sure}) == len(found.sure)
+    most = content.MOST, stopwords.MOST
+    try:
+        content.MOST = stopwords.MOST = 1
+        assert Sultan(paraphrases="none").align([pair]) == [found]
+    finally:
+        content.MOST, stopwords.MOST = most
+
+
+@settings(max_examples=100)
+@given(sentences(), sentences())
+def test_words_are_their_own_translation(source, target):
+    (found,) = Sultan(paraphrases="none").align([SentencePair(source, source)])
+    assert {i for i, _ in found.sure} >= set(np.flatnonzero(words_of(source).content).tolist())
+    assert all(source.tokens[i] == source.tokens[j] or source.layers["lemma"][i] == "be" for i, j in found.sure)
+
+
+def test_turned_round_it_says_the_same():
+    aligner = Sultan(paraphrases="none")
+    pairs = [e.pair for e in corpus(40)]
+    assert aligner.align([pair.flip() for pair in pairs]) == [a.flip() for a in aligner.align(pairs)]
+
+
+def test_a_book_is_written_either_way():
+    """Figure 2's kind of pair: an object here, a relative clause there, and no word beside its counterpart."""
+    source = made(["crew", "left", "the", "ship"], [1, -1, 3, 1], ["nsubj", "root", "det", "dobj"])
+    target = made(["the", "vessel", "it", "left"], [1, -1, 3, 1], ["det", "root", "nsubj", "rcmod"])
+    words = words_of(source), words_of(target)
+    (level,) = tables([words], paired)
+    board = Board(*words, level, 0.9, 0.9)
+    content.link_by_dependencies(board)
+    assert [tuple(x) for x in np.argwhere(board.links)] == [(1, 3), (3, 1)]
+
+
+def test_without_ppdb_it_says_so_once_and_reads_wordnet(monkeypatch, tmp_path, caplog):
+    monkeypatch.setattr(resources, "available", lambda name: name != "mwa-ppdb")
+    monkeypatch.delenv("JACANA_PPDB", raising=False)
+    asked = []
+    monkeypatch.setattr(module.paraphrases, "in_wordnet", lambda keys, left, right: asked.append(1) or left < 0)
+    aligner = Sultan()
+    assert aligner.resources == ("glove-840b", "wordnet")
+    pairs = [e.pair for e in corpus(2)]
+    with caplog.at_level(logging.WARNING):
+        aligner.align(pairs)
+        aligner.align(pairs)
+    assert len(asked) == 2
+    assert [r.getMessage().count("no PPDB on this machine") for r in caplog.records] == [1]
+
+
+def test_ppdb_is_read_where_somebody_points_to_it(monkeypatch, tmp_path):
+    path = tmp_path / "pairs"
+    path.write_text("vessel\tship\n", encoding="utf-8")
+    monkeypatch.setenv("JACANA_PPDB", str(path))
+    source = made(["old", "ship"], [1, -1], ["amod", "root"])
+    target = made(["old", "vessel"], [1, -1], ["amod", "root"])
+    aligner = Sultan()
+    assert aligner.resources == ("mwa-ppdb",)
+    assert aligner.align([SentencePair(source, target)])[0].links == [(0, 0), (1, 1)]
+    monkeypatch.setenv("JACANA_PPDB", str(tmp_path / "nowhere"))
+    with pytest.raises(JacanaError, match="JACANA_PPDB"):
+        Sultan().align([SentencePair(source, target)])
+
+
+def test_wordnet_and_vectors_stand_in(monkeypatch):
+    for name in ("wordnet", "glove-840b"):
+        if not resources.available(name):
+            pytest.skip(f"{name} is not on this machine")
+    source = made(["old", "ship", "left"], [1, 2, -1], ["amod", "nsubj", "root"])
+    target = made(["ancient", "vessel", "sailed"], [1, 2, -1], ["amod", "nsubj", "root"])
+    pair = SentencePair(source, target)
+    assert (1, 1) in Sultan(paraphrases="wordnet").align([pair])[0].sure
+    assert not Sultan(paraphrases="none").align([pair])[0].sure
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"similarity": 1.5}, {"weight": -0.1}, {"paraphrases": "thesaurus"}, {"names": "all"}]
+)
+def test_settings_that_cannot_be_are_told(wrong):
+    with pytest.raises(ConfigError, match=next(iter(wrong))):
+        Sultan(**wrong)
+
+
+def test_a_head_outside_the_sentence_is_told():
+    bad = made(["old", "ship"], [5, -1], ["amod", "root"])
+    with pytest.raises(JacanaError, match="head 5.*'?heads count from 0"):
+        Sultan(paraphrases="none").align([SentencePair(bad, bad)])
+
+
+def test_a_pair_beyond_measure_is_told(monkeypatch):
+    monkeypatch.setattr(module, "LARGEST_PAIR", 3)
+    sentence = made(["old", "ship"], [1, -1], ["amod", "root"])
+    with pytest.raises(ConfigError, match="2 x 2 tokens"):
+        Sultan(paraphrases="none").align([SentencePair(sentence, sentence)])
+
+
+def test_chunks_do_not_matter(monkeypatch):
+    pairs = [e.pair for e in corpus(12)]
+    whole = Sultan(paraphrases="none").align(pairs)
+    monkeypatch.setattr(module, "CELLS_AT_ONCE", 1)
+    assert Sultan(paraphrases="none").align(pairs) == whole
+
+
+def test_entities_are_asked_for_where_they_are_wanted():
+    aligner = Sultan(paraphrases="none", names="ner")
+    assert "ner" in aligner.requires
+    pair = SentencePair(*[made(["old", "ship"], [1, -1], ["amod", "root"])] * 2)
+    with pytest.raises(MissingLayer, match="ner"):
+        aligner.align([pair])
+
+
+# The search
+
+
+def rivals() -> list[Example]:
+    """A word's paraphrase where its neighbours are, and itself elsewhere: the weights decide which is linked."""
+    source = made(["old", "crew", "sailed", "slowly"], [1, 2, -1, 2], ["amod", "nsubj", "root", "advmod"])
+    forms = ["old", "crew", "left", "slowly", ".", ".", ".", ".", "sailed"]
+    target = made(forms, [-1] * 9, ["root"] * 9)
+    return [Example(SentencePair(source, target), Alignment(4, 9, frozenset({(0, 0), (1, 1), (2, 2), (3, 3)})))]
+
+
+@pytest.fixture
+def searched(monkeypatch):
+    monkeypatch.setattr(module.paraphrases, "nowhere", paired)
+    return TunedSultan(paraphrases="none", weight=1.0, grid=[0.1, 0.9])
+
+
+def test_the_search_finds_what_aligns_best(searched):
+    assert (
+        isinstance(searched, Trainable) and not isinstance(Sultan(), Trainable) and isinstance(Sultan(), Aligner)
+    )
+    examples = rivals()
+    gold = [e.gold for e in examples]
+    before = score(gold, searched.align([e.pair for e in examples])).f1
+    steps = []
+    report = searched.fit(examples, watch=lambda step: steps.append((step.iteration, round(1 - step.loss, 6))))
+    found = score(gold, searched.align([e.pair for e in examples])).f1
+    assert found > before and report.loss["search"] == pytest.approx(1 - found) and report.converged
+    assert found == pytest.approx(max(f1 for _, f1 in steps)) and [k for k, _ in steps] == [1, 2, 3, 4, 5]
+    assert (searched.similarity, searched.weight) == (0.9, 0.9)  # of equals the greater figures
+
+
+def test_what_is_as_good_is_kept(searched):
+    examples = [Example(e.pair, e.gold) for e in corpus(3)]
+    searched.fit(examples)
+    assert (searched.similarity, searched.weight) == (0.9, 1.0)
+
+
+def test_an_interrupted_search_keeps_its_best(searched):
+    def stop(step):
+        if step.iteration == 3:
+            raise KeyboardInterrupt
+
+    report = searched.fit(rivals(), watch=stop)
+    assert report.interrupted and not report.converged
+    assert (searched.similarity, searched.weight) in [(0.9, 1.0), (0.9, 0.9), (0.9, 0.1)]
+
+
+def test_what_was_found_and_where_paraphrases_came_from_is_remembered(searched):
+    searched.fit(rivals())
+    again = TunedSultan(paraphrases="auto")
+    again.restore(searched.state())
+    assert (again.similarity, again.weight, again.paraphrases) == (searched.similarity, searched.weight, "none")
+
+
+def test_a_search_needs_examples_and_a_grid(searched):
+    with pytest.raises(ConfigError, match="no aligned examples"):
+        searched.fit([Example(rivals()[0].pair)])
+    for grid in ([], [2.0]):
+        with pytest.raises(ConfigError, match="grid"):
+            TunedSultan(grid=grid)
+
+
+# Figures
+
+
+def test_the_papers_kind_of_figures_on_msr(data_root):
+    path = data_root / "resources" / "mwa_ppdb"
+    if not (resources.available("mwa-ppdb") or path.is_dir()):
+        pytest.skip("there is no PPDB on this machine")
+    sidecar = data_root / "msr" / "dev.parse.jsonl"
+    if not sidecar.is_file() or not resources.available("wordnet"):
+        pytest.skip("the parse or WordNet, for lemmas, is missing")
+    examples = list(read(data_root / "msr" / "dev.jsonl"))
+    pairs = GivenAnnotator(sidecar)([e.pair for e in examples])
+    with pytest.MonkeyPatch.context() as patch:
+        if "JACANA_PPDB" not in os.environ and path.is_dir():
+            patch.setenv("JACANA_PPDB", str(path))
+        found = score([e.gold for e in examples], Sultan(paraphrases="ppdb").align(pairs))
+    assert found.f1 >= 0.900 and found.exact >= 0.40
