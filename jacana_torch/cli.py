@@ -63,6 +63,15 @@ examples:
   jacana-torch train experiment=msr features=[string,pos] drop=[pos]  choose feature families
   jacana-torch train experiment=msr resume=runs/msr/...               go on where a run was left
   jacana-torch train --cfg job                                        show the whole configuration and stop""",
+    "compare": """
+Everything after `compare` is handed to Hydra, as it is for `train`. Systems that learn are trained on the pairs
+that they are scored on, as in the papers; cv=K cross-validates them. What was measured is kept: after Ctrl-C it
+says how to go on. A system that cannot run is a row that says why.
+
+examples:
+  jacana-torch compare data=msr annotate=given 'aligners=[sultan,hmm,crf]'
+  jacana-torch compare data=msr cv=5 'train=[same,cv]' 'aligners=[crf]' symmetrizers=all output=table.tex
+  jacana-torch compare data=msr 'aligners=[crf,{bare: "crf features=[string,position]"},standard,my/model]'""",
     "models": """
 examples:
   jacana-torch models""",
@@ -97,8 +106,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(argv: list[str]) -> int:
     parser = build_parser()
-    if argv[:1] == ["train"] and not {"-h", "--help"} & set(argv[1:]):
-        return _train(argv[1:])  # argparse would read Hydra's own options
+    if argv[:1] in (["train"], ["compare"]) and not {"-h", "--help"} & set(argv[1:]):
+        return {"train": _train, "compare": _compare}[argv[0]](argv[1:])  # argparse would read Hydra's own options
     arguments = parser.parse_args(argv)
     if arguments.command is None:
         parser.print_help(sys.stderr)
@@ -172,6 +181,9 @@ def build_parser() -> argparse.ArgumentParser:
 
     train = command("train", lambda arguments: _train(arguments.overrides), "Train a model.")
     train.add_argument("overrides", nargs="*", metavar="OVERRIDE", help="Hydra overrides and options")
+
+    compare = command("compare", lambda arguments: _compare(arguments.overrides), "Compare systems on a corpus.")
+    compare.add_argument("overrides", nargs="*", metavar="OVERRIDE", help="Hydra overrides and options")
 
     command("models", _models, "List the models that come with this.")
 
@@ -279,6 +291,13 @@ def _train(overrides: Sequence[str]) -> int:
     from . import run
 
     run.main(list(overrides))
+    return 0
+
+
+def _compare(overrides: Sequence[str]) -> int:
+    from . import run
+
+    run.compare(list(overrides))
     return 0
 
 

@@ -66,19 +66,19 @@ def count(
 
 
 def models() -> int:
-    """List the shipped models, and what each still lacks on this machine."""
+    """List the shipped models and those that need no training, and what each still lacks on this machine."""
     from . import persist
     from . import resources as data
 
     shipped = persist.shipped()
     if not shipped:
         raise JacanaError("no model came with this installation: name a directory with --model, or train one")
-    for model in shipped:
+    for model in [*shipped, *persist.untrained()]:
         missing = [name for name in model.resources if not data.available(name)]
         lines = [model.name, f"  {model.description}", f"  needs: {', '.join(model.resources) or 'nothing'}"]
         if missing:
             lines.append(f"  missing: {', '.join(missing)}; jacana-torch resources install {' '.join(missing)}")
-        lines.append(f"  at: {model.path} ({model.size / 1e6:.1f} MB)")
+        lines.append(f"  at: {model.path} ({f'{model.size / 1e6:.1f} MB' if model.size else 'nothing to train'})")
         sys.stdout.write("\n".join([*lines, ""]))
     return 0
 

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from . import systems
 from .construct import build, trusted
 from .errors import ConfigError, JacanaError, MissingResource, ModelError
 from .model import Model
@@ -25,7 +26,7 @@ from .version import __version__
 
 __all__ = [
     "ModelInfo", "best_available", "build", "check_destination", "load", "locate", "names", "read_config",
-    "read_signature", "resources_of", "save", "shipped", "trusted", "write_json",
+    "read_signature", "resources_of", "save", "shipped", "trusted", "untrained", "write_json",
 ]  # fmt: skip
 
 log = logging.getLogger(__name__)
@@ -139,7 +140,10 @@ def read_config(directory: str | Path) -> dict[str, Any]:
     """The config of a model directory; clear errors for anything that is not one."""
     directory = Path(directory)
     if not directory.is_dir():
-        raise ModelError(f"there is no model {str(directory)!r}; shipped: {', '.join(names()) or 'none'}")
+        raise ModelError(
+            f"there is no model {str(directory)!r}; shipped: {', '.join(names()) or 'none'}; "
+            f"without training: {', '.join(systems.names()) or 'none'}"
+        )
     missing = [name for name in (CONFIG, WEIGHTS) if not (directory / name).is_file()]
     if missing:
         raise ModelError(f"{directory}: not a model directory, {' and '.join(missing)} missing")
@@ -153,7 +157,9 @@ def read_config(directory: str | Path) -> dict[str, Any]:
 
 
 def load(name_or_directory: str | Path, device: str = "cpu") -> Model:
-    """A model by the name of a shipped one or by its directory."""
+    """A model by the name of a shipped one, by that of an aligner that needs no training, or by its directory."""
+    if _is_untrained(name_or_directory):
+        return build(systems.model_config(str(name_or_directory)), device=device)
     directory = locate(name_or_directory)
     config = read_config(directory)
     state = _read_state(directory / WEIGHTS)
@@ -171,6 +177,16 @@ def load(name_or_directory: str | Path, device: str = "cpu") -> Model:
     if read_signature(directory).get("interrupted"):
         log.warning("%s: the training of this model was interrupted; resume=%s goes on", directory, directory)
     return model
+
+
+def _is_untrained(name: str | Path) -> bool:
+    """Whether that is an aligner's name; if it learns, and no such directory is there, that is told."""
+    return (
+        isinstance(name, str)
+        and name not in names()
+        and systems.path_of(name) is not None
+        and (not Path(name).is_dir())
+    )
 
 
 def read_signature(directory: str | Path) -> dict[str, Any]:
@@ -196,6 +212,16 @@ class ModelInfo:
     resources: tuple[str, ...]
     size: int
     signature: Mapping[str, Any]
+
+
+def untrained() -> list[ModelInfo]:
+    """The aligners that need no training, as `jacana-torch models` lists them."""
+    infos = []
+    for name in systems.names():
+        model, path = build(systems.model_config(name)), systems.path_of(name)
+        assert path is not None
+        infos.append(ModelInfo(name, path, systems.description(name), tuple(model.resources), 0, {}))
+    return infos
 
 
 def names() -> list[str]:

@@ -54,7 +54,7 @@ def train(
     """
     cfg = checked(config, families)
     torch.set_num_threads(max(1, cfg["trainer"]["threads"]))
-    run = _Run(cfg, Path(directory), list(overrides))
+    run = Run(cfg, Path(directory), list(overrides))
     model = persist.build(run.model_config)
     if cfg["annotate"] and not run.sidecar:
         model.check()
@@ -62,7 +62,7 @@ def train(
         model.restore(persist.load(_resumable(cfg["resume"])).state())
     if not cfg["cv"]:
         persist.check_destination(run.destination)
-    data = _annotated(model, run)
+    data = annotated(model, examples_of(run, bool(model.requires)), run.sidecar)
     log.info("%d pairs to train on, %d to score on", len(data.train), len(data.dev))
     tracker = TensorBoard(directory) if cfg["logger"]["tensorboard"] else Tracker()
     try:
@@ -102,7 +102,7 @@ def checked(config: Mapping[str, Any], families: Sequence[str]) -> dict[str, Any
 
 
 @dataclass(frozen=True)
-class _Run:
+class Run:
     """What is asked for, and what follows from it."""
 
     cfg: Mapping[str, Any]
@@ -154,15 +154,18 @@ def _without(config: Any, dropped: set[str]) -> Any:
     return config
 
 
-def _annotated(model: Model, run: _Run) -> dataset.Dataset:
-    """The examples with every layer that the aligner reads."""
+def examples_of(run: Run, layers: bool = True) -> dataset.Dataset:
+    """What the corpora bring, with the layers of their sidecars where these are asked for."""
     annotate = run.cfg["annotate"]
-    if run.sidecar and model.requires:
-        files = annotate["path"] if isinstance(annotate["path"], list) else [annotate["path"]]
-        reader = lambda path: persist.build({**annotate, "path": str(path)})  # noqa: E731
-        data = dataset.load(run.cfg["data"], run.cfg["links"], files, reader)
-    else:
-        data = dataset.load(run.cfg["data"], run.cfg["links"])
+    if not (run.sidecar and layers):
+        return dataset.load(run.cfg["data"], run.cfg["links"])
+    files = annotate["path"] if isinstance(annotate["path"], list) else [annotate["path"]]
+    reader = lambda path: persist.build({**annotate, "path": str(path)})  # noqa: E731
+    return dataset.load(run.cfg["data"], run.cfg["links"], files, reader)
+
+
+def annotated(model: Model, data: dataset.Dataset, sidecar: bool = False) -> dataset.Dataset:
+    """The examples with every layer that the aligner reads."""
     both = [*data.train, *data.dev]
     pairs = model.prepare([example.pair for example in both])
     lacking = sorted(missing(pairs, [layer for layer in model.requires if layer in PROVIDERS]))
@@ -170,14 +173,14 @@ def _annotated(model: Model, run: _Run) -> dataset.Dataset:
         able = set.intersection(*(set(PROVIDERS[layer]) for layer in lacking))
         raise ConfigError(
             f"the features read {', '.join(model.requires)}, and the corpora "
-            f"{'and their sidecars ' if run.sidecar else ''}do not bring {', '.join(lacking)}: "
+            f"{'and their sidecars ' if sidecar else ''}do not bring {', '.join(lacking)}: "
             f"annotate={' or annotate='.join(sorted(able))} fills that"
         )
     ready = [replace(example, pair=pair) for example, pair in zip(both, pairs, strict=True)]
     return dataset.Dataset(ready[: len(data.train)], ready[len(data.train) :])
 
 
-def _cross_validate(run: _Run, data: dataset.Dataset) -> experiment.Scores:
+def _cross_validate(run: Run, data: dataset.Dataset) -> experiment.Scores:
     cfg, config = run.cfg, run.model_config["aligner"]
     if data.dev:
         log.info("the dev pairs are not used: cross-validation scores the training pairs")
@@ -189,7 +192,7 @@ def _cross_validate(run: _Run, data: dataset.Dataset) -> experiment.Scores:
 
 
 def _fit(
-    run: _Run, model: Model, data: dataset.Dataset, tracker: Tracker, tell: Callable[[str], None]
+    run: Run, model: Model, data: dataset.Dataset, tracker: Tracker, tell: Callable[[str], None]
 ) -> experiment.Scores:
     """Train, save, score, and save again with the scores: whatever happens while scoring, the model is there."""
     logger, links = run.cfg["logger"], run.cfg["links"]
@@ -212,7 +215,7 @@ def _fit(
     return found
 
 
-def _save(run: _Run, model: Model, directory: Path, signature: Mapping[str, Any]) -> Path:
+def _save(run: Run, model: Model, directory: Path, signature: Mapping[str, Any]) -> Path:
     about = {"description": run.cfg["description"], "resources": persist.resources_of(model)}
     return persist.save(model, directory, {**about, "model": run.model_config}, signature)
 
@@ -223,7 +226,7 @@ def _resumable(name: str) -> Path:
 
 
 def _signature(
-    run: _Run, examples: Sequence[Example], report: TrainingReport, found: experiment.Scores | None = None
+    run: Run, examples: Sequence[Example], report: TrainingReport, found: experiment.Scores | None = None
 ) -> dict[str, Any]:
     """What a model was trained on, how, and how well it does where it was measured."""
     import datetime

@@ -23,9 +23,11 @@ FLOORS = (
     ("train",),
     ("aligners",),
     ("model", "tasks"),
+    ("systems",),
     ("persist",),
     ("experiment", "dataset"),
     ("training",),
+    ("compare",),
     ("cli", "run"),
 )
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
@@ -114,7 +116,7 @@ def test_what_is_imported_is_declared():
     extras = "".join(line for line in extras.splitlines() if line.startswith("spacy ="))
     declared = {name.lower() for name in re.findall(r'"([A-Za-z0-9_-]+)[<>=~]', always + extras)}
     assert "torch" in declared and "spacy" in declared
-    comes_as = {"hydra": "hydra-core", "omegaconf": "hydra-core"}
+    comes_as = {"hydra": "hydra-core", "omegaconf": "hydra-core", "yaml": "pyyaml"}
     for path in modules():
         for line, name in imported(path):
             top = name.split(".")[0]

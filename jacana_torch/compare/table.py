@@ -1,0 +1,231 @@
+"""Rows in; the table that the papers print out, as text, Markdown, LaTeX or JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from ..errors import ConfigError
+from ..evaluate import Counts
+from ..evaluate.significance import Difference, differences
+from ..version import __version__
+from .rows import Row
+
+METRICS = ("precision", "recall", "f1", "exact")
+HEADINGS = ("system", "trained on", "P", "R", "F1", "exact", "pairs/s", "training s")
+LEVELS = ((0.01, "**"), (0.05, "*"))
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows, and how each differs from the first that could run (None for that one, and for failures)."""
+
+    rows: Sequence[Row]
+    against: Sequence[Mapping[str, Difference] | None]
+    rounds: int
+    seed: int
+    data: Sequence[str]
+    machine: Mapping[str, Any]
+
+    @classmethod
+    def of(
+        cls, rows: Sequence[Row], rounds: int, seed: int, data: Sequence[str], machine: Mapping[str, Any]
+    ) -> Table:
+        first = next(row for row in rows if row.counts is not None)
+        reference: Counts = first.counts  # type: ignore[assignment]
+        against = [
+            None if row is first or row.counts is None else differences(row.counts, reference, rounds, seed)
+            for row in rows
+        ]
+        return cls(rows, against, rounds, seed, data, machine)
+
+    @property
+    def first(self) -> Row:
+        return next(row for row in self.rows if row.counts is not None)
+
+    def notes(self) -> list[str]:
+        """What the figures mean, each note a line."""
+        score = self.first.score
+        assert score is not None
+        notes = [score.signature("P,R,F1,exact")]
+        if len(self.rows) > 1:
+            marks = ", ".join(f"{mark} p < {level}" for level, mark in reversed(LEVELS))
+            notes.append(
+                f"{marks} against {self.first.label}: approximate randomisation over pairs, {self.rounds} rounds, "
+                f"seed {self.seed}, each row for itself"
+            )
+        notes.append(
+            f"pairs/s: annotated pairs to links, one process, torch threads: {self.machine['threads']}, resources "
+            f"loaded; training s: one model, features included; processor: {self.machine['cpu']}"
+        )
+        notes += [f"{row.label}: stopped before convergence" for row in self.rows if not row.converged]
+        return notes
+
+    def to_dict(self) -> dict[str, Any]:
+        """Every figure, unrounded."""
+        rows = []
+        for row, against in zip(self.rows, self.against, strict=True):
+            score = row.score
+            rows.append(
+                {
+                    "system": row.system,
+                    "trained_on": row.trained,
+                    "symmetrizer": row.symmetrizer,
+                    "score": None if score is None else score.to_dict(),
+                    "pairs_per_second": row.pairs_per_second,
+                    "training_seconds": row.train_seconds,
+                    "converged": row.converged,
+                    "against_first": None
+                    if against is None
+                    else {name: asdict(difference) for name, difference in against.items()},
+                    "failure": row.failure,
+                }
+            )
+        return {
+            "version": __version__,
+            "data": list(self.data),
+            "first": self.first.label,
+            "rounds": self.rounds,
+            "seed": self.seed,
+            "machine": dict(self.machine),
+            "rows": rows,
+        }
+
+    def cells(self) -> list[tuple[list[str], list[str]]]:
+        """Each row's cells, and the marks of its four figures."""
+        return [
+            (_cells(row), [_mark(against[name]) if against else "" for name in METRICS])
+            for row, against in zip(self.rows, self.against, strict=True)
+        ]
+
+
+def _cells(row: Row) -> list[str]:
+    score = row.score
+    if score is None:
+        return [row.label, f"cannot run: {_one_line(row.failure or '')}"]
+    figures = [f"{100 * getattr(score, name):.2f}" for name in METRICS]
+    return [row.label, row.trained, *figures, _quantity(row.pairs_per_second), _quantity(row.train_seconds)]
+
+
+def _mark(difference: Difference) -> str:
+    return next((mark for level, mark in LEVELS if difference.p < level), "")
+
+
+def _quantity(value: float | None) -> str:
+    """Three digits that mean something."""
+    if value is None:
+        return "-"
+    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def as_text(table: Table) -> str:
+    lines = []
+    rows = [(list(HEADINGS), [""] * 4), *table.cells()]
+    widths = [
+        max(len(cells[k]) for cells, _ in rows if len(cells) > k and (len(cells) > 2 or k < 1)) for k in range(8)
+    ]
+    for cells, marks in rows:
+        if len(cells) == 2:
+            lines.append(f"{cells[0]:{widths[0]}}  {cells[1]}")
+            continue
+        figures = [
+            f"{cell:>{width}}{mark:2}" for cell, width, mark in zip(cells[2:6], widths[2:6], marks, strict=True)
+        ]
+        rest = [f"{cell:>{width}}" for cell, width in zip(cells[6:], widths[6:], strict=True)]
+        lines.append("  ".join([f"{cells[0]:{widths[0]}}", f"{cells[1]:{widths[1]}}", *figures, *rest]))
+    return "\n".join([*lines, "", *table.notes()])
+
+
+def as_markdown(table: Table) -> str:
+    def line(cells: Iterable[str]) -> str:
+        return f"| {' | '.join(cells)} |"
+
+    lines = [line(HEADINGS), line(["---", "---", *["---:"] * 6])]
+    for cells, marks in table.cells():
+        cells = [_escaped(cell, r"([\\`*_|<\[])", r"\\\1") for cell in cells]
+        marked = [
+            f"{cell}{mark}" for cell, mark in zip(cells[2:6], (m.replace("*", r"\*") for m in marks), strict=False)
+        ]
+        lines.append(line([*cells[:2], *marked, *cells[6:], *[""] * (8 - len(cells))]))
+    notes = [_escaped(note, r"([\\`*_|<\[])", r"\\\1") for note in table.notes()]
+    return "\n".join([*lines, "", *(f"{note}.\n" for note in notes)]).rstrip("\n")
+
+
+def as_latex(table: Table) -> str:
+    """For \\usepackage{booktabs}."""
+    lines = [r"\begin{tabular}{ll" + "r" * 6 + "}", r"\toprule", _latex_row(HEADINGS), r"\midrule"]
+    for cells, marks in table.cells():
+        if len(cells) == 2:
+            lines.append(rf"{_latex(cells[0])} & \multicolumn{{7}}{{l}}{{{_latex(cells[1])}}} \\")
+            continue
+        plain = [_latex(cell) for cell in cells]
+        figures = [f"{cell}$^{{{mark}}}$" if mark else cell for cell, mark in zip(plain[2:6], marks, strict=True)]
+        lines.append(" & ".join([*plain[:2], *figures, *plain[6:]]) + r" \\")
+    notes = [f"% {note}" for note in table.notes()]
+    return "\n".join([*notes, *lines, r"\bottomrule", r"\end{tabular}"])
+
+
+def _latex_row(cells: Sequence[str]) -> str:
+    return " & ".join(_latex(cell) for cell in cells) + r" \\"
+
+
+def _latex(text: str) -> str:
+    special = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+    special |= {c: rf"\{c}" for c in "#$%&_{}"}
+    special |= {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}"}
+    return "".join(special.get(c, c) for c in text)
+
+
+def _escaped(text: str, pattern: str, by: str) -> str:
+    return re.sub(pattern, by, text)
+
+
+def as_json(table: Table) -> str:
+    return json.dumps(table.to_dict(), indent=1, ensure_ascii=False, allow_nan=False)
+
+
+FORMATS: Mapping[str, Callable[[Table], str]] = {
+    "text": as_text, "markdown": as_markdown, "latex": as_latex, "json": as_json,
+}  # fmt: skip
+SUFFIXES = {".md": "markdown", ".tex": "latex", ".json": "json"}
+
+
+def format_of(asked: str | None, output: str | None) -> str:
+    """The format by its name, else by the name of the file that it goes to."""
+    if asked is None:
+        return SUFFIXES.get(os.path.splitext(output or "")[1].lower(), "text")
+    if asked not in FORMATS:
+        raise ConfigError(f"format={asked!r}: tables are written as {', '.join(FORMATS)}")
+    return asked
+
+
+def machine() -> dict[str, Any]:
+    """Where times were measured."""
+    return {
+        "cpu": _cpu(),
+        "cores": os.cpu_count(),
+        "threads": torch.get_num_threads(),
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "numpy": np.__version__,
+    }
+
+
+def _cpu() -> str:
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as file:
+            return next(line.split(":", 1)[1].strip() for line in file if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor() or platform.machine() or "unknown processor"
