@@ -132,6 +132,9 @@ class _Comparison:
 
     def _compare(self) -> None:
         config = plain(self.cfg)
+        for item in self.overrides:
+            if item.startswith("aligner="):
+                raise ConfigError(f"{item}: a comparison takes a list, aligners=[{item.partition('=')[2]},...]")
         systems = [_system(item) for item in _listed(config["aligners"])]
         composed = [self._composed(*system) for system in systems]  # all mistakes before any work
 
@@ -196,8 +199,8 @@ def _system(item: Any) -> tuple[str, list[str], str]:
     if isinstance(item, dict) and len(item) == 1:
         ((label, text),) = item.items()
     try:
-        name, *settings = shlex.split(text)
-    except (ValueError, AttributeError, TypeError):
+        name, *settings = shlex.split(text if isinstance(text, str) else "")
+    except ValueError:
         raise ConfigError(f"aligners: {item!r} is no system: NAME, or 'NAME setting=value'") from None
     if any("=" not in setting for setting in settings):
         raise ConfigError(f"aligners: {item!r} has settings that are not of the form NAME=VALUE")

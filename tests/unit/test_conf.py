@@ -28,7 +28,7 @@ def override_of(path: Path) -> list[str]:
         return []
     if group == "features":
         return [f"features=[{name}]"]
-    return [f"{'+' if group == 'sweep' else ''}{group}={name}"]
+    return [f"{'+' if group in ('sweep', 'systems') else ''}{group}={name}"]
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(CONF).as_posix())

@@ -31,7 +31,7 @@ def by_scipy(name: str, ours: Counts, theirs: Counts, rounds: float) -> float:
     """Whole rows are swapped, by their numbers: scipy permutes the two samples of each pair."""
     tables, n = np.stack([ours.table, theirs.table]), len(ours)
 
-    def statistic(which_one, which_other, axis=-1):
+    def statistic(which_one, which_other):
         one, other = which_one.astype(int), which_other.astype(int)
         rows = range(n)
         return metric(name, tables[one, rows]) - metric(name, tables[other, rows])
@@ -39,7 +39,7 @@ def by_scipy(name: str, ours: Counts, theirs: Counts, rounds: float) -> float:
     return float(
         stats.permutation_test(
             (np.zeros(n), np.ones(n)),
-            lambda x, y, axis: np.apply_along_axis(lambda v: statistic(v[:n], v[n:]), -1, np.concatenate([x, y], -1)),
+            lambda x, y, axis: np.apply_along_axis(lambda v: statistic(v[:n], v[n:]), -1, np.hstack([x, y])),
             permutation_type="samples", vectorized=True, n_resamples=rounds, rng=np.random.default_rng(5),
         ).pvalue
     )  # fmt: skip

@@ -1,0 +1,73 @@
+"""Measure the tables of docs/results.md anew: python scripts/results.py [PAGE] [--only N] [--fresh]
+
+Each table stands between `<!-- results:begin -->` and `<!-- results:end -->`, after the command that prints it,
+which is what is run. What was measured is kept in runs/results, so that an interruption costs nothing; --fresh measures
+everything again. The text around the tables stays as it is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shlex
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "results.md"
+KEPT = ROOT / "runs" / "results"
+_COMMAND = r"```sh\n(?P<command>jacana-torch compare (?:(?!```).)*)\n```\n+"
+_BLOCK = re.compile(rf"({_COMMAND}<!-- results:begin -->\n).*?(<!-- results:end -->)", re.DOTALL)
+
+
+def commands(page: str) -> list[list[str]]:
+    """The arguments of each command of the page; a backslash at the end of a line goes on with the next."""
+    return [shlex.split(match["command"])[1:] for match in _BLOCK.finditer(page)]
+
+
+def filled(page: str, number: int, table: str) -> str:
+    """The page with that table in its place; numbers are from 1."""
+    match = list(_BLOCK.finditer(page))[number - 1]
+    return f"{page[: match.start()]}{match[1]}\n{table.strip()}\n\n{match[3]}{page[match.end() :]}"
+
+
+def measured(arguments: list[str], folder: Path, run: Callable[[list[str]], int]) -> str:
+    """The table that a command prints, in Markdown; `folder` keeps what it measures."""
+    output = folder / "table.md"
+    extra = ["format=markdown", f"output={output}", f"hydra.run.dir={folder}"]
+    if folder.is_dir():
+        extra.append(f"resume={folder}")
+    code = run([*arguments, *extra])
+    if code:
+        raise SystemExit(code)  # the command has said why
+    return output.read_text(encoding="utf-8")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("page", type=Path, nargs="?", default=PAGE)
+    parser.add_argument("--only", type=int, metavar="N", help="the Nth table alone")
+    parser.add_argument("--fresh", action="store_true", help="forget what was measured before")
+    options = parser.parse_args()
+
+    sys.path.insert(0, str(ROOT))
+    from jacana_torch.cli import main as command_line
+
+    for number, arguments in enumerate(commands(options.page.read_text(encoding="utf-8")), start=1):
+        if options.only not in (None, number):
+            continue
+        folder = KEPT / f"{options.page.stem}-{number}"
+        if options.fresh:
+            shutil.rmtree(folder, ignore_errors=True)
+        table = measured(arguments, folder, command_line)
+        page = filled(options.page.read_text(encoding="utf-8"), number, table)
+        partial = options.page.with_name(options.page.name + ".partial")
+        partial.write_text(page, encoding="utf-8")
+        os.replace(partial, options.page)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,90 @@
+"""Aligners that need no training are models by the names of their YAML; others say that they must be trained."""
+
+from __future__ import annotations
+
+import pytest
+from composed import composed, options
+from templates import corpus
+
+import jacana_torch
+from jacana_torch import persist, resources, systems
+from jacana_torch.aligners.base import Trainable
+from jacana_torch.errors import ConfigError, ModelError
+
+PAIRS = [e.pair for e in corpus(5)]
+NAMES = systems.names()
+
+
+def test_the_names_are_those_of_aligners_that_do_not_learn():
+    for name in options("aligner"):
+        try:
+            made = persist.build(composed(f"aligner={name}")["aligner"])
+        except ConfigError:  # it lacks a package
+            continue
+        learns = getattr(made, "needs_training", isinstance(made, Trainable))
+        assert (name in NAMES) == (not learns), name
+    assert "sultan" in NAMES and not {"crf", "hmm", "standard"} & {*NAMES}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_loaded_is_the_aligner_that_training_would_build(name):
+    config = systems.model_config(name)
+    assert config["aligner"] == composed(f"aligner={name}")["aligner"]
+    model = jacana_torch.load(name)
+    assert set(model.requires) <= set(getattr(model.annotate, "provides", ()))
+    missing = [data for data in model.aligner.resources if not resources.available(data)]
+    if missing:
+        pytest.skip(f"{name} needs {', '.join(missing)}")
+    assert model.align(PAIRS) == persist.build(config["aligner"]).align(PAIRS)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_it_is_listed_with_what_it_needs(name, cli):
+    code, out, err = cli("models")
+    assert code == 0
+    (about,) = [
+        part for part in out.split("nothing to train)\n") if f"{name}\n  {systems.description(name)}" in part
+    ]
+    for data in persist.load(name).resources:
+        assert data in about
+
+
+def test_the_least_annotator_is_chosen():
+    assert systems._annotator(()) is None
+    assert systems._annotator(("pos",))["_target_"].endswith("NltkAnnotator")
+    parsing = systems._annotator(("deprel", "head"))
+    assert parsing["_target_"].endswith("SpacyAnnotator") and sorted(parsing["layers"]) == ["deprel", "head"]
+    assert systems._annotator(("smell",)) is None
+
+
+@pytest.mark.parametrize("name", ["crf", "hmm"])
+def test_what_has_to_be_trained_says_so(name, cli, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code, out, err = cli("align", "--model", name, stdin="a b\tb a\n")
+    assert (code, out) == (2, "") and f"jacana-torch train aligner={name}" in err
+    with pytest.raises(ModelError, match="sultan"):
+        jacana_torch.load("nothing-of-this-name")
+    with pytest.raises(ModelError, match="there is no model"):
+        jacana_torch.load("../aligner/crf")
+
+
+def test_a_directory_of_that_name_is_what_is_meant(model, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sultan").symlink_to(model)
+    assert type(persist.load("sultan").aligner) is type(persist.load(model).aligner)
+
+
+def test_the_best_model_is_a_trained_one():
+    assert not {persist.best_available(), *persist.names()} & {*NAMES}
+
+
+def test_yaml_that_cannot_be_read_is_told(tmp_path, monkeypatch):
+    monkeypatch.setattr(systems, "conf_directory", lambda: tmp_path)
+    (tmp_path / "aligner").mkdir()
+    (tmp_path / "aligner" / "bad.yaml").write_text("a: [")
+    (tmp_path / "aligner" / "foreign.yaml").write_text("_target_: os.system\n")
+    with pytest.raises(ConfigError, match="bad.yaml"):
+        systems.model_config("bad")
+    with pytest.raises(ConfigError, match="JACANA_TRUST"):
+        systems.model_config("foreign")
+    assert systems.names() == []
