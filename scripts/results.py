@@ -1,7 +1,7 @@
 """Measure the tables of docs/results.md anew: python scripts/results.py [PAGE] [--only N] [--fresh]
 
-Each table stands between `<!-- results:begin -->` and `<!-- results:end -->`, after the command that prints it,
-which is what is run. What was measured is kept in runs/results, so that an interruption costs nothing; --fresh measures
+Each table stands between `<!-- results:begin -->` and `<!-- results:end -->`, after the command that prints it and
+that is run. What was measured is kept in runs/results, so that an interruption costs nothing; --fresh measures
 everything again. The text around the tables stays as it is.
 """
 
