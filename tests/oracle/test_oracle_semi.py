@@ -1,0 +1,233 @@
+"""Semi-Markov chains against the enumeration of all segmentations, in plain Python that shares no code."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from jacana_torch.crf import semi
+from jacana_torch.crf.layout import Layout
+from jacana_torch.crf.objective import lattices
+from jacana_torch.crf.semi_layout import SemiLayout, padded_flat
+from jacana_torch.crf.semi_objective import SemiLattices, SemiObjective, expected, segment_scores
+
+SIZES = st.lists(st.tuples(st.integers(1, 5), st.integers(1, 4)), min_size=1, max_size=5)
+LONGEST = st.integers(1, 3)
+quick = settings(max_examples=30, deadline=None)
+ANYHOW = -1e20  # entries of segments that do not fit may hold anything; nobody may look at them
+
+
+class Twin:
+    """Scores of one pair: NULLs, segments by (m, L, n, K), steps between target tokens (-1: NULL), all drawn."""
+
+    def __init__(self, m: int, n: int, longest: int, draw, steps: dict) -> None:
+        self.m, self.n, self.longest = m, n, longest
+        self.null = [draw() for _ in range(m)]
+        self.segment = {
+            (i, size, j, span): draw()
+            for i in range(m)
+            for size in range(1, longest + 1)
+            for j in range(n)
+            for span in range(1, longest + 1)
+            if i + size <= m and j + span <= n
+        }
+        self.edge, self.start, self.end = steps[n]
+
+    def paths(self, at: int = 0):
+        """All ways to cut tokens from `at` on: lists of (first, tokens, first target or -1, targets)."""
+        if at == self.m:
+            yield []
+            return
+        for rest in self.paths(at + 1):
+            yield [(at, 1, -1, 1), *rest]
+        for key in self.segment:
+            if key[0] == at:
+                for rest in self.paths(at + key[1]):
+                    yield [key, *rest]
+
+    def score(self, path) -> float:
+        terms = [self.null[s[0]] if s[2] < 0 else self.segment[s] for s in path]
+        for a, b in itertools.pairwise(path):
+            last = a[2] if a[2] < 0 else a[2] + a[3] - 1
+            terms.append(self.edge[last, b[2]])
+        first, final = path[0], path[-1]
+        terms += [self.start[first[2]], self.end[final[2] if final[2] < 0 else final[2] + final[3] - 1]]
+        return math.fsum(terms)
+
+
+def steps_of(n: int, draw) -> tuple[dict, dict, dict]:
+    states = range(-1, n)
+    edge = {(a, b): draw() for a in states for b in states}
+    return edge, {a: draw() for a in states}, {a: draw() for a in states}
+
+
+def drawn(sizes, longest: int, seed: int, spread: float = 3.0) -> list[Twin]:
+    chance = random.Random(seed)
+    draw = lambda: chance.uniform(-spread, spread)  # noqa: E731
+    steps = {n: steps_of(n, draw) for n in sorted({n for _, n in sizes})}
+    return [Twin(m, n, longest, draw, steps) for m, n in sizes]
+
+
+def flat(twins: list[Twin], longest: int) -> tuple[torch.Tensor, ...]:
+    """The scores as SemiLayout numbers them, spelt out."""
+    segments = [score for t in twins for score in t.null]
+    for size, span in itertools.product(range(1, longest + 1), repeat=2):
+        for t in twins:
+            cells = itertools.product(range(t.m), range(t.n))
+            segments += [t.segment.get((i, size, j, span), ANYHOW) for i, j in cells]
+    tables = {t.n: t for t in twins}
+    edges = [tables[n].edge[a, b] for n in sorted(tables) for a in range(-1, n) for b in range(-1, n)]
+    starts = [tables[n].start[a] for n in sorted(tables) for a in range(-1, n)]
+    ends = [tables[n].end[a] for n in sorted(tables) for a in range(-1, n)]
+    return tuple(torch.tensor(x, dtype=torch.float64) for x in (segments, edges, starts, ends))
+
+
+def layout_of(sizes, longest: int, max_cells: int = 10**6) -> SemiLayout:
+    n_source, n_target = (np.array(side) for side in zip(*sizes, strict=True))
+    return SemiLayout(n_source, n_target, longest, max_cells, "cpu")
+
+
+def log_sum(scores) -> float:
+    scores = list(scores)
+    top = max(scores)
+    return top + math.log(math.fsum(math.exp(s - top) for s in scores))
+
+
+def expected_by_hand(twins: list[Twin], longest: int) -> tuple[list[float], tuple[np.ndarray, ...]]:
+    """Log Z of each pair; expected counts in the order of `flat`."""
+    totals = []
+    nulls: dict = {}
+    segments: dict = {}
+    steps: dict = {}
+    for number, t in enumerate(twins):
+        paths = list(t.paths())
+        scores = [t.score(path) for path in paths]
+        z = log_sum(scores)
+        totals.append(z)
+        for path, score in zip(paths, scores, strict=True):
+            chance = math.exp(score - z)
+            for s in path:
+                key = (number, s[0]) if s[2] < 0 else (number, *s)
+                where = nulls if s[2] < 0 else segments
+                where[key] = where.get(key, 0.0) + chance
+            ends = [s[2] if s[2] < 0 else s[2] + s[3] - 1 for s in path]
+            keys = [("edge", t.n, a, s[2]) for a, s in zip(ends, path[1:], strict=False)]
+            for key in [*keys, ("start", t.n, path[0][2]), ("end", t.n, ends[-1])]:
+                steps[key] = steps.get(key, 0.0) + chance
+    out = [nulls.get((k, i), 0.0) for k, t in enumerate(twins) for i in range(t.m)]
+    for size, span in itertools.product(range(1, longest + 1), repeat=2):
+        for k, t in enumerate(twins):
+            cells = itertools.product(range(t.m), range(t.n))
+            out += [segments.get((k, i, size, j, span), 0.0) for i, j in cells]
+    lengths = sorted({t.n for t in twins})
+    edges = [steps.get(("edge", n, a, b), 0.0) for n in lengths for a in range(-1, n) for b in range(-1, n)]
+    outer = [[steps.get((kind, n, a), 0.0) for n in lengths for a in range(-1, n)] for kind in ("start", "end")]
+    return totals, tuple(np.array(x) for x in (out, edges, *outer))
+
+
+@quick
+@given(SIZES, LONGEST, st.integers(0, 10**6), st.sampled_from([1.0, 30.0]), st.sampled_from([10**6, 40]))
+def test_sums_and_counts_are_those_of_all_segmentations(sizes, longest, seed, spread, max_cells):
+    twins = drawn(sizes, longest, seed, spread)
+    total, counts = expected(layout_of(sizes, longest, max_cells), *flat(twins, longest))
+    by_hand, counts_by_hand = expected_by_hand(twins, longest)
+    assert total.tolist() == pytest.approx(by_hand, rel=1e-12, abs=1e-9)
+    for found, right in zip(counts, counts_by_hand, strict=True):
+        np.testing.assert_allclose(found.numpy(), right, rtol=0, atol=1e-9)
+
+
+@quick
+@given(SIZES, LONGEST, st.integers(0, 10**6), st.sampled_from([10**6, 40]))
+def test_the_best_path_is_the_best_of_all(sizes, longest, seed, max_cells):
+    twins = drawn(sizes, longest, seed)
+    layout = layout_of(sizes, longest, max_cells)
+    found: dict = {}
+    for bucket in layout.buckets:
+        segments, scores = semi.best_segments(bucket.lattice(*padded_flat(*flat(twins, longest))))
+        pair_of_row = bucket.pair_of_row()
+        for row, score in enumerate(scores.tolist()):
+            if pair_of_row[row] >= 0:
+                found[pair_of_row[row]] = score, []
+        for row, m, size, state, span in sorted(segments.tolist()):
+            found[pair_of_row[row]][1].append((m, size, state - 1, span))
+    assert sorted(found) == list(range(len(twins)))
+    for number, twin in enumerate(twins):
+        best = max(twin.paths(), key=twin.score)
+        score, path = found[number]
+        assert path == best
+        assert score == pytest.approx(twin.score(best), abs=1e-9)
+
+
+@quick
+@given(SIZES, LONGEST, st.integers(0, 10**6))
+def test_entries_of_a_path_add_up_to_its_score(sizes, longest, seed):
+    twins, chance = drawn(sizes, longest, seed), random.Random(seed)
+    paths = [chance.choice(list(t.paths())) for t in twins]
+    as_states = [np.array([(m, size, n + 1, span) for m, size, n, span in path]) for path in paths]
+    entries = layout_of(sizes, longest).entries(as_states)
+    flat_scores = flat(twins, longest)
+    total = sum(scores[torch.as_tensor(at)].sum() for scores, at in zip(flat_scores, entries, strict=True))
+    assert float(total) == pytest.approx(sum(t.score(p) for t, p in zip(twins, paths, strict=True)))
+
+
+@quick
+@given(SIZES, LONGEST, st.integers(0, 10**6), st.booleans())
+def test_pooling_adds_cells_up_and_unpooling_is_its_transpose(sizes, longest, seed, mean):
+    layout, chance = layout_of(sizes, longest), np.random.default_rng(seed)
+    share = [1 / (k + 1) if mean else 1.0 for k in range(longest)]
+    link = chance.normal(size=layout.tokens.n_cells)
+    pooled = layout.pooled(torch.as_tensor(link), torch.tensor(share, dtype=torch.float64)).numpy()
+    fits = np.zeros(pooled.shape, dtype=bool)
+    cells = [(k, i, j) for k, (m, n) in enumerate(sizes) for i in range(m) for j in range(n)]
+    number = {cell: c for c, cell in enumerate(cells)}
+    for c, (pair, i, j) in enumerate(cells):
+        for size, span in itertools.product(range(1, longest + 1), repeat=2):
+            if i + size <= sizes[pair][0] and j + span <= sizes[pair][1]:
+                fits[size - 1, span - 1, c] = True
+                inside = [number[pair, a, b] for a in range(i, i + size) for b in range(j, j + span)]
+                assert pooled[size - 1, span - 1, c] == pytest.approx(link[inside].sum() * share[span - 1])
+    np.testing.assert_array_equal(layout.fits(), fits)
+    weights = chance.normal(size=pooled.shape) * fits
+    back = layout.unpooled(torch.as_tensor(weights), torch.tensor(share, dtype=torch.float64)).numpy()
+    assert (back * link).sum() == pytest.approx((weights * np.where(fits, pooled, 0)).sum(), abs=1e-9)
+
+
+@settings(max_examples=12, deadline=None)
+@given(SIZES, LONGEST, st.integers(0, 10**6))
+def test_the_gradient_of_the_loss_is_its_slope(sizes, longest, seed):
+    chance, layout = np.random.default_rng(seed), layout_of(sizes, longest)
+    blocks, first = {}, 0
+    for name, size in layout.tokens.sizes.items():
+        blocks[name] = [(np.arange(first, first + size), None, None)]
+        first += size
+    phrases = [(np.arange(first, first + layout.n_sized), None, None)]
+    n_weights = first + layout.n_sized
+    space = Layout(layout.tokens.n_source, layout.tokens.n_target, 10**6, "cpu")
+    share = [1.0, 0.5, 1 / 3][:longest]
+    space = SemiLattices.of(layout, lattices(space, blocks, n_weights), phrases, n_weights, share)
+    gold = [np.array([(m, 1, m % (n + 1), 1) for m in range(of)]) for of, n in sizes]
+    l2 = chance.uniform(0.5, 2.0, n_weights)
+    objective = SemiObjective(space, gold, chance.uniform(0, 1, layout.n_segments), l2)
+    x, way = chance.normal(size=(2, n_weights))
+    (above, _), (below, _), (_, gradient) = objective(x + 1e-5 * way), objective(x - 1e-5 * way), objective(x)
+    assert (above - below) / 2e-5 == pytest.approx(float(gradient @ way), rel=1e-6, abs=1e-6)
+
+
+def test_segment_scores_are_pooled_cells_and_what_phrases_add():
+    layout = layout_of([(2, 2)], 2)
+    null, link = torch.tensor([0.5, 0.25]).double(), torch.tensor([1.0, 2.0, 4.0, 8.0]).double()
+    extra = torch.arange(16).double() * 100
+    flat_scores = segment_scores(layout, null, link, extra, torch.tensor([1.0, 0.5]).double())
+    assert flat_scores[:2].tolist() == [0.5, 0.25]
+    sized = (flat_scores[2:] - extra).view(2, 2, 4)
+    assert sized[0, 0].tolist() == [1, 2, 4, 8]
+    assert sized[0, 1, [0, 2]].tolist() == [1.5, 6.0]
+    assert sized[1, 0, [0, 1]].tolist() == [5.0, 10.0]
+    assert sized[1, 1, 0].tolist() == 7.5
