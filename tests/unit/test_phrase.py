@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from templates import corpus
 
+from jacana_torch import resources
 from jacana_torch.aligners.bidirectional import Bidirectional
 from jacana_torch.aligners.phrase.aligner import PhraseCrf
 from jacana_torch.aligners.phrase.features import phrase_blocks
@@ -190,6 +191,24 @@ def test_words_written_together_and_acronyms_are_seen():
     assert sum(any("acronym" in name for name in names) for names in on.values()) == 1
     turned = said("a book-store of the U.N.", "the book store of the United Nations")
     assert "one_many.acronym" in turned["U.N.", "United Nations", 4, 5]
+
+
+@pytest.mark.skipif(not resources.available("wordnet"), reason="needs the resource wordnet")
+def test_phrases_that_wordnet_knows_share_their_senses():
+    one, two = "prices went up in the United States .".split(), "US costs rise :".split()
+    lemmas = "price go up in the united states .".split(), ["us", "cost", "rise", ":"]
+    p = SentencePair(*(Sentence(tuple(s)).with_layers(lemma=x) for s, x in zip((one, two), lemmas, strict=True)))
+
+    def found(lemmas: bool) -> set:
+        grid = Grid([p])
+        layout = SemiLayout(grid.n_source, grid.n_target, 3, 10**6, "cpu")
+        block = phrase_blocks(grid, layout, senses=True, lemmas=lemmas)[1]
+        columns = [k for k, name in enumerate(block.names) if name.endswith(".senses")]
+        on = block.dense()[:, columns].any(1).reshape(3, 3, len(one), len(two))
+        return {(" ".join(one[i : i + a + 1]), two[j]) for a, b, i, j in np.argwhere(on) if b == 0}
+
+    assert found(lemmas=True) == {("went up", "rise"), ("United States", "US")}
+    assert found(lemmas=False) == {("United States", "US")}
 
 
 def test_tags_of_phrases_are_named_with_the_other_phrases_length():

@@ -135,7 +135,9 @@ class PhraseCrf(Crf):
         return SemiLayout(n_source, n_target, self.longest, self.batch_cells, self.device)
 
     def _phrases(self, grid: Grid, layout: SemiLayout) -> list:
-        return phrase_blocks(grid, layout, "pos" in self.requires)
+        """Phrases are asked for tags, lemmas and WordNet where one of the token families reads these."""
+        reads = {*self.requires, *self.resources}
+        return phrase_blocks(grid, layout, "pos" in reads, "wordnet" in reads, "lemma" in reads)
 
     def _space(
         self, batch: FeatureBatch, layout: SemiLayout, phrases: Sequence, names: Sequence[str]

@@ -5,7 +5,7 @@ Only segments or spans of several words are spoken of; the rows are SemiLayout's
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -14,15 +14,19 @@ from ...features.base import Block
 from ...features.grid import Grid
 from ...features.lexical import equal, lexical, lower_form
 from ...features.wordlists import FUNCTION_WORDS, is_punctuation, stem
+from .senses import SharedSenses
 
 PREFIX = "phrase"
 _KINDS = ("", "one_many", "many_one", "many_many")
 
 
-def phrase_blocks(grid: Grid, layout: SemiLayout, tags: bool = False) -> list[Block]:
-    """Blocks with full names. `tags`: also the tags of phrases, of the pos layer."""
+def phrase_blocks(
+    grid: Grid, layout: SemiLayout, tags: bool = False, senses: bool = False, lemmas: bool = False
+) -> list[Block]:
+    """Blocks with full names. `tags`: also the tags of phrases, of the pos layer. `senses`: also what WordNet has
+    of phrases, looked up by the lemma layer where there are `lemmas`."""
     shape = _Shape(grid, layout)
-    blocks = [_sizes(shape), _signals(shape)]
+    blocks = [_sizes(shape), _signals(shape, _senses(shape, lemmas) if senses else {})]
     if tags:
         blocks.append(_tags("source", shape.source_runs(grid.source_layer("pos")), shape))
         blocks.append(_tags("target", shape.target_runs(grid.target_layer("pos")), shape))
@@ -76,9 +80,9 @@ def _sizes(shape: _Shape) -> Block:
     return Block(tuple(names), None, index.ravel())
 
 
-def _signals(shape: _Shape) -> Block:
+def _signals(shape: _Shape, more: Mapping[str, np.ndarray]) -> Block:
     """Yes-or-no signals, each under the kind of phrase that it is of; what is equal shares a row."""
-    signals = {**_likeness(shape), **_surroundings(shape), **_function_words(shape), **_spelling(shape)}
+    signals = {**_likeness(shape), **_surroundings(shape), **_function_words(shape), **_spelling(shape), **more}
     code = np.zeros(shape.kind.shape, dtype=np.int64)
     for bit, values in enumerate(signals.values()):
         code |= values.astype(np.int64) << bit
@@ -184,6 +188,15 @@ def _spelling(shape: _Shape) -> dict[str, np.ndarray]:
     spelt = (s(initials[0]) == t(short[1])) & (s(initials[0]) > 0)
     spelt |= (s(short[0]) == t(initials[1])) & (s(short[0]) > 0)
     return {"together": together, "acronym": spelt}
+
+
+def _senses(shape: _Shape, lemmas: bool) -> dict[str, np.ndarray]:
+    grid = shape.grid
+    source = grid.source_layer("lemma") if lemmas else grid.source_tokens
+    target = grid.target_layer("lemma") if lemmas else grid.target_tokens
+    sides = shape.source_runs([w.lower() for w in source]), shape.target_runs([w.lower() for w in target])
+    shared = SharedSenses(*sides)
+    return {"senses": shared.between(shape.of_source(shared.source), shape.of_target(shared.target))}
 
 
 def _letters(text: str) -> str:
