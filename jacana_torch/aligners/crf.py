@@ -127,7 +127,12 @@ class Crf:
         )
         self.names, self.weights = names, result.x
         log.info(
-            "%s: loss %.6f after %d iterations (%s)", self.part, result.loss, result.iterations, result.message
+            "%s: loss %.6f after %d iterations, %d evaluations (%s)",
+            self.part,
+            result.loss,
+            result.iterations,
+            result.evaluations,
+            result.message,
         )
         return TrainingReport(
             {self.part: result.loss}, {self.part: result.iterations}, result.converged, result.interrupted,
