@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 
@@ -51,6 +52,7 @@ class BagOfWords:
     least: float = 0.0
     floor: float = 0.01
     frequencies: str | None = None
+    needs_training: ClassVar[bool] = False
     _counts: _Counts | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
