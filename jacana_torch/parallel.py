@@ -44,7 +44,8 @@ def available() -> int:
 
 def usual_method() -> str:
     """fork shares what is loaded; it is not safe beside threads, nor with the libraries of other systems."""
-    return "fork" if sys.platform == "linux" and threading.active_count() == 1 else "spawn"
+    alone = len(sys._current_frames()) == 1  # threading.active_count() misses threads that it did not start
+    return "fork" if sys.platform == "linux" and alone else "spawn"
 
 
 def ordered(

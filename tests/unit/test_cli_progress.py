@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import re
+import select
 import sys
 
 import pytest
@@ -20,15 +21,15 @@ class Terminal:
 
     def __init__(self) -> None:
         self.ours, self.theirs = pty.openpty()
-        os.set_blocking(self.ours, False)
         self.stream = open(self.theirs, "w", closefd=False)
 
     def text(self) -> str:
+        """All that it was told; the kernel passes that on in its own time."""
         self.stream.flush()
-        try:
-            return os.read(self.ours, 1 << 16).decode()
-        except BlockingIOError:
-            return ""
+        seen = b""
+        while select.select([self.ours], [], [], 0.5)[0]:
+            seen += os.read(self.ours, 1 << 16)
+        return seen.decode()
 
 
 @pytest.fixture
