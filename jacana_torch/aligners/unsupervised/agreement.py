@@ -16,7 +16,7 @@ from ...types import Example
 from ..base import Step, TrainingReport, Watcher
 from ..bidirectional import Bidirectional
 from .directed import Directed, report
-from .em import iterate
+from .em import as_expected, iterate
 from .lattice import Posterior
 
 ALIKE = ("form", "lexicon", "text", "stages", "batch_cells", "device")
@@ -28,11 +28,16 @@ class Agreement(Bidirectional):
 
     What a word's links leave of its certainty goes to NULL. Jumps are counted as each direction expects them by
     itself, which the paper leaves open. The sum of both log-likelihoods need not rise: agreement is what is
-    maximised.
+    maximised. The first `alone` iterations are each direction's own: from nothing, the product of two uncertain
+    posteriors is next to nothing, and two that agree on NULL everywhere never come back from it.
     """
+
+    alone: int = 5
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.alone < 0:
+            raise ConfigError(f"alone={self.alone}: must be at least 0")
         for part in (self.forward, self.backward):
             if not isinstance(part, Directed):
                 raise ConfigError(f"{type(part).__name__} cannot learn by agreement: Ibm1 and Hmm can")
@@ -48,6 +53,7 @@ class Agreement(Bidirectional):
         words = aligners[0].training_pairs(examples)
         flipped = [(target, source) for source, target in words]
         directions = [part.direction(pairs) for part, pairs in zip(aligners, (words, flipped), strict=True)]
+        self._alone = 0 if len(aligners[0].table) else self.alone  # who goes on has something to agree upon
         stages, scale = aligners[0].stages, float(directions[0].text.weights.sum())
         losses: dict[str, list[float]] = {part.part: [] for part in aligners}
 
@@ -61,12 +67,15 @@ class Agreement(Bidirectional):
                     watch(Step(part.part, iteration, losses[part.part][-1], 0.0, part))
 
         try:
-            done = iterate(directions, stages, aligners[0].batch_cells, agreed, after)
+            done = iterate(directions, stages, aligners[0].batch_cells, self._meet, after)
         finally:
             if all(losses.values()):
                 for part, direction in zip(aligners, directions, strict=True):
                     part.learn(direction)
-        return report(losses, done, len(stages))
+        return report(losses, done, len(stages), [direction.moves.p0 for direction in directions])
+
+    def _meet(self, found: Sequence[Posterior], iteration: int) -> Sequence[tuple[torch.Tensor, torch.Tensor]]:
+        return as_expected(found, iteration) if iteration <= self._alone else agreed(found)
 
 
 def agreed(found: Sequence[Posterior]) -> list[tuple[torch.Tensor, torch.Tensor]]:

@@ -22,7 +22,7 @@ from ...types import Alignment, Example, SentencePair, trusted
 from ..base import Step, TrainingReport, Watcher
 from ..crf import usable_device
 from ..decoding import LARGEST_PAIR
-from .em import Direction, Settings, iterate
+from .em import Direction, Settings, as_expected, iterate
 from .jumps import Jumps
 from .lattice import Chains, Moves, Posterior
 from .table import Table
@@ -31,6 +31,7 @@ from .text import FORMS, Text, WordPair, words_of
 log = logging.getLogger(__name__)
 
 LONGEST = int(LARGEST_PAIR**0.5)  # words of a sentence; jumps need a square of them
+HOPELESS = 0.99  # where so many words stand for NULL, nothing was learnt
 DECODERS = ("viterbi", "posterior")
 
 
@@ -112,22 +113,15 @@ class Directed(ABC):
                 watch(Step(self.part, iteration, losses[-1], 0.0, self))
 
         try:
-            done = iterate([direction], stages, self.batch_cells, lambda p: [(p[0].link, p[0].null)], after)
+            done = iterate([direction], stages, self.batch_cells, as_expected, after)
         finally:
             if losses:
                 self.learn(direction)
-        return report({self.part: losses}, done, len(stages))
+        return report({self.part: losses}, done, len(stages), [direction.moves.p0])
 
     def training_pairs(self, examples: Sequence[Example]) -> list[WordPair]:
         """The words of all pairs that have any on both sides, those of `text` after the examples'."""
-        pairs = [e.pair for e in examples]
-        read = [e.pair for path in self.text for e in corpora.read(path)]
-        if self.part == "backward":
-            read = [pair.flip() for pair in read]
-        words: list[WordPair] = []
-        words += [(words_of(p.source, self.form), words_of(p.target, self.form)) for p in pairs]
-        words += [(words_of(p.source, self.form, True), words_of(p.target, self.form, True)) for p in read]
-        words = [pair for pair in words if pair[0] and pair[1]]
+        words = read_text(examples, self.text, self.form, self.part == "backward")
         if not words:
             raise ConfigError("there is nothing to train on: no pair has words on both sides")
         for pair in words:
@@ -207,12 +201,25 @@ class Directed(ABC):
         self.table, self.moves = table, replace(first, p0=p0, jumps=jumps) if len(table) else None
 
 
-def report(losses: Mapping[str, Sequence[float]], done: int, of: int) -> TrainingReport:
-    """How it ended, with the last loss of each direction."""
+def report(losses: Mapping[str, Sequence[float]], done: int, of: int, p0: Sequence[float]) -> TrainingReport:
+    """How it ended, with the last loss of each direction; these are the chances of NULL that they arrived at."""
     log.info("%d iterations: %s", done, ", ".join(f"{part} {seen[-1]:.6f}" for part, seen in losses.items()))
-    return TrainingReport(
-        {part: seen[-1] for part, seen in losses.items()}, dict.fromkeys(losses, done), done == of, done < of
-    )
+    notes: tuple[str, ...] = ()
+    if max(p0) > HOPELESS:
+        notes = ("nearly every word stands for NULL: try a smaller prior (0.001), or a lexicon",)
+    final = {part: seen[-1] for part, seen in losses.items()}
+    return TrainingReport(final, dict.fromkeys(losses, done), done == of, done < of, notes=notes)
+
+
+def read_text(examples: Sequence[Example], files: Sequence[str], form: str, flip: bool) -> list[WordPair]:
+    """The words of all pairs that have any on both sides, those of the files after the examples'."""
+    found: list[WordPair] = []
+    found += [(words_of(e.pair.source, form), words_of(e.pair.target, form)) for e in examples]
+    for path in files:
+        for example in corpora.read(path):
+            pair = example.pair.flip() if flip else example.pair
+            found.append((words_of(pair.source, form, raw=True), words_of(pair.target, form, raw=True)))
+    return [pair for pair in found if pair[0] and pair[1]]
 
 
 def lexicon(pairs: Sequence[WordPair]) -> dict[str, int]:

@@ -109,7 +109,7 @@ def shares(counts: Tensor, row: Tensor, V: int, prior: float, variational: bool)
     found = (counts + prior) / sums[row]
     if not prior:
         return found, 0.0
-    uncounted = V - torch.bincount(row, minlength=n_rows)
+    uncounted = (V - torch.bincount(row, minlength=n_rows)).to(counts)
     return found, -prior * float(found.log().sum() + uncounted @ (prior / sums).log())
 
 
@@ -121,17 +121,23 @@ def first_values(text: Text, known: Table) -> tuple[np.ndarray, np.ndarray]:
     return known.between(text.source, text.target, *text.numbers), known.of_null(text.source)
 
 
+def as_expected(found: Sequence[Posterior], iteration: int) -> list[tuple[Tensor, Tensor]]:
+    """Directions that know nothing of each other."""
+    return [(part.link, part.null) for part in found]
+
+
 def iterate(
     directions: Sequence[Direction],
     stages: Sequence[bool],
     most_cells: int,
-    meet: Callable[[Sequence[Posterior]], Sequence[tuple[Tensor, Tensor]]],
+    meet: Callable[[Sequence[Posterior], int], Sequence[tuple[Tensor, Tensor]]],
     after: Callable[[int], None],
 ) -> int:
     """Train directions over the same pairs together, an iteration for each of `stages`: True where words jump.
 
-    `meet` makes of the posteriors of all directions the chances, of links and NULL, that each one counts. `after`
-    is called with the number of each iteration. Ctrl-C after the first ends the training; how many were done.
+    `meet` makes of the posteriors of all directions, in an iteration of that number (from 1), the chances of links
+    and NULL that each one counts. `after` is called with the number of each iteration. Ctrl-C after the first ends
+    the training; how many were done.
     """
     device = directions[0].settings.device
     groups = directions[0].text.buckets(most_cells)
@@ -143,7 +149,7 @@ def iterate(
                 direction.clear()
             for batch in batches:
                 both = list(zip(directions, batch, strict=True))
-                found = meet([direction.expect(part, jumping) for direction, part in both])
+                found = meet([direction.expect(part, jumping) for direction, part in both], done + 1)
                 for (direction, part), (link, null) in zip(both, found, strict=True):
                     direction.count(part, link, null)
             for direction in directions:

@@ -39,8 +39,8 @@ class Ibm1(Directed):
     def found(self, x: Chains, moves: Moves) -> tuple[torch.Tensor, torch.Tensor, Posterior]:
         posterior = independent(x, moves.p0)
         row, column = (torch.arange(n, device=x.link.device) for n in (x.link.shape[0], x.link.shape[2]))
-        diagonal = (row[:, None] + 0.5) / x.sizes  # [M, B]
-        off = ((column + 0.5) / x.targets[:, None] - diagonal[:, :, None]).abs()
+        diagonal = (row[:, None] + 0.5) / x.sizes.double()  # [M, B]
+        off = ((column + 0.5) / x.targets.double()[:, None] - diagonal[:, :, None]).abs()
         link, where = (posterior.link * (1 - TIE * off)).max(2)
         linked = (link >= posterior.null * (1 - TIE)) & (row[:, None] < x.sizes)
         best = torch.where(linked, posterior.link.gather(2, where[:, :, None])[:, :, 0], posterior.null)

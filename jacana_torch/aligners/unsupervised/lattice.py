@@ -49,7 +49,7 @@ class Posterior:
 
 def independent(x: Chains, p0: float) -> Posterior:
     """IBM 1: every position is as likely as any other, whatever came before."""
-    link = x.link * ((1 - p0) / x.targets)[:, None]
+    link = x.link * ((1 - p0) / x.targets.double())[:, None]
     null = x.null * p0
     total = link.sum(2) + null
     inside = _inside(x)
@@ -88,7 +88,7 @@ def _shares(x: Chains, moves: Moves) -> tuple[Tensor, Tensor]:
     S = x.link.shape[2]
     first = (1 - moves.uniform) * moves.jumps.first(S)[x.targets - 1]
     place = torch.arange(S, device=first.device)
-    flat = torch.where(place < x.targets[:, None], moves.uniform / x.targets[:, None], 0.0)
+    flat = torch.where(place < x.targets[:, None], moves.uniform / x.targets.double()[:, None], 0.0)
     return first + flat, flat / (first + flat).clamp_min(1e-300)
 
 
@@ -97,7 +97,7 @@ def _forward(x: Chains, moves: Moves) -> tuple[Tensor, Tensor, Tensor, tuple[Ten
     given those before it (1 beyond the end)."""
     M = len(x.link)
     jump = _jumping(x, moves)
-    flat = ((1 - moves.p0) * moves.uniform / x.targets)[:, None]  # [B, 1]
+    flat = ((1 - moves.p0) * moves.uniform / x.targets.double())[:, None]  # [B, 1]
     link, null = torch.empty_like(x.link), torch.empty_like(x.link)
     scale = torch.empty_like(x.null)
     inside = _inside(x)
@@ -124,7 +124,7 @@ def _backward(
     """[M, B, S] the chance of the words that follow, given the position, over what `_forward` divided by."""
     M, B, S = x.link.shape
     matrix, rate = jump
-    flat = (1 - moves.p0) * moves.uniform / x.targets  # [B]
+    flat = (1 - moves.p0) * moves.uniform / x.targets.double()  # [B]
     beta = torch.empty_like(x.link)
     last = (x.sizes - 1)[:, None]
     beta[M - 1] = 1.0
@@ -170,7 +170,7 @@ def best_paths(x: Chains, moves: Moves) -> tuple[Tensor, Tensor]:
 def _log_steps(x: Chains, moves: Moves) -> Tensor:
     """[B, S, S] the log chance of going from one position (row) to another, to a link there."""
     matrix, rate = _jumping(x, moves)
-    share = rate[:, :, None] / (1 - moves.p0) * matrix + (moves.uniform / x.targets)[:, None, None]
+    share = rate[:, :, None] / (1 - moves.p0) * matrix + (moves.uniform / x.targets.double())[:, None, None]
     outside = torch.arange(x.link.shape[2], device=matrix.device) >= x.targets[:, None]
     return share.log().masked_fill_(outside[:, None, :], -torch.inf)
 
