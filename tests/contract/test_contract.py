@@ -13,6 +13,7 @@ from composed import composed, options
 from contract import CHECKS, Contract
 
 from jacana_torch import resources
+from jacana_torch.errors import MissingResource
 from jacana_torch.persist import build
 from jacana_torch.types import Alignment
 
@@ -26,7 +27,10 @@ def kept(request, tmp_path_factory) -> Contract:
     missing = [name for name in getattr(build(config), "resources", ()) if not resources.available(name)]
     if missing:
         pytest.skip(f"the aligner {request.param} needs {', '.join(missing)}")
-    return Contract(config, tmp_path_factory.mktemp(request.param))
+    try:
+        return Contract(config, tmp_path_factory.mktemp(request.param))
+    except MissingResource as error:  # a package that is an extra
+        pytest.skip(str(error))
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
