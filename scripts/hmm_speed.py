@@ -26,7 +26,7 @@ from jacana_torch.aligners.unsupervised.text import Text, WordPair, words_of
 
 
 def made(count: int, seed: int = 1) -> list[WordPair]:
-    """Premises of about 30 words with Zipfian frequencies, hypotheses of about 10 of these, shuffled and changed."""
+    """Premises of about 30 words with Zipfian frequencies, hypotheses of a third of these, some changed."""
     draw = random.Random(seed)
     vocabulary = [f"w{k}" for k in range(30_000)]
     weights = [1 / (k + 3) for k in range(len(vocabulary))]
