@@ -132,7 +132,7 @@ class Twin:
                 if not self.level[k][l] or s.pos(k) != t.pos(l) or s.kind[k] == "p":
                     continue
                 exact = one == other and down == also_down
-                if exact or _equivalent(s.pos(i), s.pos(k), one, down, other, also_down):
+                if exact or equivalent(s.pos(i), s.pos(k), one, down, other, also_down):
                     found.add((k, l))
         return found
 
@@ -231,7 +231,7 @@ class Twin:
             links = more
 
 
-def _equivalent(word: str, neighbour: str, one: str, down: bool, other: str, also_down: bool) -> bool:
+def equivalent(word: str, neighbour: str, one: str, down: bool, other: str, also_down: bool) -> bool:
     """Table 1 in all four orientations: (a) and (c) as printed, (b) and (d) the same seen from the neighbour."""
     for x, y, left, right in BOTH_PARENTS:
         here = (x, y) if down else (y, x)

@@ -70,13 +70,23 @@ def test_some_words_are_paraphrases_of_none():
     assert level(key("seven"), key("8"), everything) == 0
     assert level(key("monday"), key("friday"), everything) == 0
     assert level(key(","), key(";"), everything) == 0
+    assert level(key(","), key("quay"), everything) == level(key("quay"), key(","), everything) == 0
     assert level(key("seven"), key("several"), everything) == 1
 
 
-WORD = st.text(string.ascii_lowercase[:4], min_size=1, max_size=8)
+WORD = st.text(string.ascii_lowercase[:4], min_size=4, max_size=9)
 
 
-@given(st.lists(st.tuples(WORD, st.sampled_from(["NN", "NNP"])), min_size=2, max_size=6, unique=True))
+@st.composite
+def slips(draw):
+    """Words that are a few edits apart."""
+    words = [draw(WORD)]
+    for _ in range(draw(st.integers(1, 4))):
+        words.append(draw(st.sampled_from(sorted(edits(words[-1])))))
+    return [(word, draw(st.sampled_from(["NN", "NNP"]))) for word in words]
+
+
+@given(slips())
 def test_misspelt_is_one_edit_between_long_words(words):
     keys = [key(word, tag) for word, tag in words]
     left, right = (x.ravel() for x in np.indices((len(keys), len(keys))))
@@ -90,7 +100,7 @@ def test_misspelt_is_one_edit_between_long_words(words):
 def edits(word: str) -> set[str]:
     """Every word that is one letter added, lost or changed, or two neighbours swapped, away."""
     splits = [(word[:k], word[k:]) for k in range(len(word) + 1)]
-    letters = string.ascii_lowercase
+    letters = string.ascii_lowercase[:4]
     return (
         {a + b[1:] for a, b in splits if b}
         | {a + c + b for a, b in splits for c in letters}
@@ -138,6 +148,8 @@ def test_stanfords_universal_and_spacys_trees_collapse_alike():
         found = words_of(sentence(text)).edges
         assert {(2, 0, "nsubjpass"), (2, 4, "agent"), (2, 6, "prep_in")} <= arcs(found)
         assert sorted(found.markers.tolist()) == [[3, 2, 4], [5, 2, 6]]
+    active = "boats/NNS/1/nsubj lay/VBD/-1/root by/IN/1/prep Oslo/NNP/2/pobj"
+    assert (1, 3, "prep_by") in arcs(words_of(sentence(active)).edges)
 
 
 def test_conjunctions_are_named_after_their_word():
@@ -191,7 +203,8 @@ def linked(stage, one: Sentence, other: Sentence, links=()) -> list:
         ("Quist/NNP Ltd./NNP", "Quist/NNP", [(0, 0), (1, 0)]),
         ("the/DT Northern/NNP Rope/NNP Guild/NNP", "NRG/NNP", [(1, 0), (2, 0), (3, 0)]),
         ("Guild/NNP of/IN Rope/NNP", "GR/NNP", []),  # two names by their tags
-        ("Northern/NNP Rope/NNP NRG/NNP", "NRG/NNP", []),
+        ("Northern/NNP Rope/NNP Guild/NNP -LRB-/-LRB- NRG/NNP -RRB-/-RRB-", "NRG/NNP", []),
+        ("Northern/NNP Rope/NNP Guild/NNP ,/, New/NNP River/NNP Gas/NNP", "NRG/NNP", []),  # which of them?
     ],
 )
 def test_names_and_their_parts(one, other, expected):
@@ -204,8 +217,8 @@ def test_names_as_the_entity_layer_has_them():
     assert linked(entities.link_entities, full, short) == [(0, 0), (2, 0)]
     person = sentence("Lake/NNP Mjosa/NNP", ner=["B-PERSON", "I-PERSON"])
     assert linked(entities.link_entities, person, sentence("Mjosa/NNP", ner=["B-PERSON"])) == [(0, 0), (1, 0)]
-    day = sentence("last/NNP Mjosa/NNP", ner=["B-DATE", "I-DATE"])
-    assert linked(entities.link_entities, day, sentence("Mjosa/NNP", ner=["B-DATE"])) == []
+    day = sentence("Second/NNP Quarter/NNP", ner=["B-DATE", "I-DATE"])
+    assert linked(entities.link_entities, day, sentence("SQ/NNP", ner=["B-DATE"])) == []
 
 
 def test_words_with_hyphens_and_without():
