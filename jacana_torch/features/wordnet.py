@@ -51,10 +51,12 @@ class WordNet:
 
     def __call__(self, grid: Grid) -> NodeBlocks:
         laid = grid.laid_out()
-        related = grid.figure(Signal(("wordnet.any", self), self.key, self._related))
+        # Some relations hold one way only (Swedish to Sweden), so each side has its own.
+        side = (self, grid.is_flipped)
+        related = grid.figure(Signal(("wordnet.any", self), self.key, self._related), directed=True)
         best_row = grid.row_max(related)
-        link, null = company_of(grid, ("wordnet", self), lambda: self._similar(grid, related))
-        names, table = grid.from_either_side(("wordnet.near", self), lambda: _near(grid, related))
+        link, null = company_of(grid, ("wordnet", side), lambda: self._similar(grid, related))
+        names, table = grid.from_either_side(("wordnet.near", side), lambda: _near(grid, related))
         return NodeBlocks(
             (*link, Block(names, table, laid.place)), (Block(("null_related",), best_row[:, None]), null)
         )

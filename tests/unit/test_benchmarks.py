@@ -14,6 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from jacana_torch import resources
+
 SCRIPTS = Path(__file__).parents[2] / "scripts"
 sys.path.insert(0, str(SCRIPTS))
 
@@ -144,6 +146,9 @@ def test_directions_are_read_from_a_log_even_if_they_take_turns():
 
 
 def test_a_real_training_says_what_the_benchmark_reads(tmp_path):
+    missing = [name for name in ("tagger", "wordnet", "glove-840b") if not resources.available(name)]
+    if missing:
+        pytest.skip(f"training with the default features needs {', '.join(missing)}")
     text.write_gold(tmp_path / "made.jsonl", 8)
     found = train.directions(train.trained(tmp_path / "made.jsonl").lines)
     assert all(math.isfinite(f["loss"]) and f["iterations"] > 1 and f["seconds"] >= 0 for f in found.values())

@@ -122,7 +122,10 @@ def test_flipped_wordnet():
     except MissingResource as missing:
         pytest.skip(str(missing))
     assert_flipped_features(WordNet(), random_pairs(5, 25))
-    kinds = SentencePair(Sentence(("dog", "wheel", "hot", "snore")), Sentence(("animal", "car", "cold", "sleep")))
+    kinds = SentencePair(
+        Sentence(("dog", "wheel", "hot", "snore", "Swedish")),
+        Sentence(("animal", "car", "cold", "sleep", "Sweden")),
+    )
     assert_flipped_features(WordNet(tags=False), [kinds])
 
 
