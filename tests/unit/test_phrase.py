@@ -199,16 +199,18 @@ def test_phrases_that_wordnet_knows_share_their_senses():
     lemmas = "price go up in the united states .".split(), ["us", "cost", "rise", ":"]
     p = SentencePair(*(Sentence(tuple(s)).with_layers(lemma=x) for s, x in zip((one, two), lemmas, strict=True)))
 
-    def found(lemmas: bool) -> set:
+    def found(p: SentencePair, lemmas: bool) -> set:
         grid = Grid([p])
         layout = SemiLayout(grid.n_source, grid.n_target, 3, 10**6, "cpu")
         block = phrase_blocks(grid, layout, senses=True, lemmas=lemmas)[1]
         columns = [k for k, name in enumerate(block.names) if name.endswith(".senses")]
-        on = block.dense()[:, columns].any(1).reshape(3, 3, len(one), len(two))
-        return {(" ".join(one[i : i + a + 1]), two[j]) for a, b, i, j in np.argwhere(on) if b == 0}
+        on = block.dense()[:, columns].any(1).reshape(3, 3, len(p.source), len(p.target))
+        s, t = p.source.tokens, p.target.tokens
+        return {(" ".join(s[i : i + a + 1]), " ".join(t[j : j + b + 1])) for a, b, i, j in np.argwhere(on)}
 
-    assert found(lemmas=True) == {("went up", "rise"), ("United States", "US")}
-    assert found(lemmas=False) == {("United States", "US")}
+    assert found(p, lemmas=True) == {("went up", "rise"), ("United States", "US")}
+    assert found(p.flip(), lemmas=True) == {("rise", "went up"), ("US", "United States")}
+    assert found(p, lemmas=False) == {("United States", "US")}
 
 
 def test_tags_of_phrases_are_named_with_the_other_phrases_length():
