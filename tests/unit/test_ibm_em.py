@@ -105,6 +105,18 @@ def test_no_iteration_lowers_the_objective(prior, variational, null_prior, jumpi
     assert values[-1] > values[0] and all(b >= a - 1e-7 for a, b in zip(values, values[1:], strict=False))
 
 
+def test_the_prior_of_null_is_part_of_the_objective():
+    pairs = [(["ant", "bee", "ant"], ["ant", "cat"]), (["eel", "ant"], ["dog"])]
+    with_it, without = direction(pairs, null_prior=2.0), direction(pairs)
+    iterate([with_it], [False], 100, as_expected, lambda done: None)
+    without.values, without.null, without.moves = with_it.values.clone(), with_it.null.clone(), with_it.moves
+    logs = float(with_it.null[:-1].log().sum())
+    for d in (with_it, without):
+        d.clear()
+        iterate([d], [False], 100, as_expected, lambda done: None)
+    assert with_it.objective == pytest.approx(without.objective + 2.0 * logs)
+
+
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.lists(st.floats(0, 50), min_size=1, max_size=5), min_size=1, max_size=4), st.floats(0.01, 3))
 def test_shares_and_their_cost(rows, prior):
