@@ -46,7 +46,5 @@ def best(
 ) -> float:
     """The largest sum of gains of any alignment that meets the conditions."""
     return max(
-        sum(gain[edit] for edit in chosen)
-        for chosen in alignments(m, n, longest)
-        if meets(chosen, conditions, m)
+        sum(gain[edit] for edit in chosen) for chosen in alignments(m, n, longest) if meets(chosen, conditions, m)
     )

@@ -22,7 +22,9 @@ from .similarity import Similarity
 
 log = logging.getLogger(__name__)
 AT_ONCE = 64  # pairs whose features are computed together
-RAW = 200  # where more edits than that look good, weights are young, and exact decoding in training is not worth it
+RAW = (
+    200  # where more edits than that look good, weights are young, and exact decoding in training is not worth it
+)
 
 
 @dataclass
@@ -31,9 +33,9 @@ class Manli:
 
     `max_phrase`  the most tokens of a phrase, on either side; deletions and insertions are of single tokens.
     `wordnet`, `vectors`, `ppdb`  the resources whose maximum is the lexical similarity, besides spelling. Vectors
-                  stand for the paper's distributional similarity; NomBank and Jiang & Conrath's measure are absent.
+                  stand for the paper's distributional similarity; NomBank and Jiang & Conrath's are absent.
     `steps`, `temperature`, `cooling`  the annealing's N, T0 and r; `seed` also of the order of training examples.
-    `epochs`, `burn_in`, `rate`, `decay`, `normalise`  the perceptron's N, N0, R0, r, and its L2 normalisation, which
+    `epochs`, `burn_in`, `rate`, `decay`, `normalise`  the perceptron's N, N0, R0, r, and L2 normalisation, which
                   Thadani & McKeown leave out.
     `train_by`    "exact" decoding while training, as Thadani & McKeown, or the paper's "annealing".
 
@@ -105,7 +107,10 @@ class Manli:
             for epoch in learn(
                 problems, gold, self.extract.columns, self._guess, self._rates, self.seed, progress
             ):
-                self.weights, self._progress = self._scaled(progress.average(self._rates), problems, gold), progress
+                self.weights, self._progress = (
+                    self._scaled(progress.average(self._rates), problems, gold),
+                    progress,
+                )
                 loss = epoch.loss
                 if watch is not None:
                     watch(Step("aligned", epoch.number, epoch.loss, epoch.change, self))

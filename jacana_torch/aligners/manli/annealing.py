@@ -1,7 +1,7 @@
 """Simulated annealing as in Figure 2 of MacCartney et al.: gains of all edits in, a high-scoring alignment out.
 
-A successor adds one edit of any phrases, or a deletion or an insertion, and takes away what it clashes with; tokens
-that are left over are deleted and inserted. What each successor would change is kept from step to step.
+A successor adds one edit of any phrases, or a deletion or an insertion, and takes away what it clashes with;
+tokens that are left over are deleted and inserted. What each successor would change is kept from step to step.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ class Schedule:
     def __post_init__(self) -> None:
         if self.steps < 1 or not (0 < self.temperature < np.inf and 0 < self.cooling <= 1):
             raise ConfigError(
-                f"steps={self.steps}, temperature={self.temperature}, cooling={self.cooling}: at least one step, a "
-                "positive temperature, and a factor above 0 and at most 1"
+                f"steps={self.steps}, temperature={self.temperature}, cooling={self.cooling}: at least one step, "
+                "a positive temperature, and a factor above 0 and at most 1"
             )
 
 
@@ -49,8 +49,8 @@ def anneal(
 class _State:
     """An alignment, and what it would score after each possible edit.
 
-    Successors are numbered: edits of two phrases, then deletions of single tokens, then insertions. `lost` says what
-    each would take away. Gains are what edits add to the alignment without any, so deletions and insertions add 0.
+    Successors are numbered: edits of two phrases, then deletions of single tokens, then insertions. `lost` says
+    what each would take away. Gains are what edits add to the alignment without any, so that of a deletion is 0.
     """
 
     def __init__(self, gains: np.ndarray, source: Spans, target: Spans) -> None:

@@ -1,8 +1,7 @@
-"""MANLI-Exact (Thadani & McKeown 2011): the same model decoded exactly, with constraints over a dependency parse."""
+"""MANLI-Exact (Thadani & McKeown 2011): the same model decoded exactly, with constraints over a parse."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np

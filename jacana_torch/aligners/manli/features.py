@@ -20,7 +20,7 @@ NEIGHBOURS = ("unlike", "similar", "equal")  # the tokens before both phrases, o
 SIMILAR = 0.5
 LEVELS = (0.3, 0.45, 0.6, 0.75, 0.85)  # the similarity counts once more above each: what it is worth is no line
 LARGE = 3  # phrases of so many tokens or more are of one size: few are seen
-FIGURES = ("similarity", "similarity*neighbours", "EQ.further_neighbours", "distortion")
+FIGURES = ("similarity", "similarity*neighbours", "EQ.further_neighbours", "skipping_neighbours", "distortion")
 Numbers = tuple[np.ndarray, np.ndarray]  # of source tokens, of target tokens
 Edit = tuple[int, int]  # number of the source span, number of the target span
 
@@ -30,7 +30,8 @@ class Problem:
     """All SUB and EQ edits of a pair: source span s and target span t are edit (s, t).
 
     `code` [S, T] row of `Columns.table` and level of the similarity;  `similarity`, `distortion` [S, T] figures;
-    `further` [S, T] how many of the tokens two before and two behind are equal, for EQ edits.
+    `further` [S, T] how many of the tokens two and three before and behind are equal, for EQ edits;  `skipping`
+    whether there is a match before, and behind, where one of the phrases skips a token.
     """
 
     source: Spans
@@ -38,6 +39,7 @@ class Problem:
     code: np.ndarray
     similarity: np.ndarray
     further: np.ndarray
+    skipping: np.ndarray
     distortion: np.ndarray
 
 
@@ -83,16 +85,17 @@ class Columns:
     def gains(self, problem: Problem, weights: np.ndarray) -> np.ndarray:
         """[S, T] what each edit adds to the score of an alignment where its tokens were deleted and inserted."""
         by_code, slope = self._tables(weights)
-        _, _, further, distortion, delete, insert = weights[self._figures.start :].tolist()
+        _, _, further, skipping, distortion, delete, insert = weights[self._figures.start :].tolist()
         out = by_code.take(problem.code)
         out -= delete * problem.source.length[:, None] + insert * problem.target.length
         out += slope.take(problem.code) * problem.similarity
         out += np.multiply(problem.further, further, dtype=np.float64)
+        out += np.multiply(problem.skipping, skipping, dtype=np.float64)
         out += np.multiply(problem.distortion, distortion, dtype=np.float64)
         return out
 
     def _tables(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """What each code is worth, and a similarity of 1 under it; kept for as long as the weights are the same."""
+        """What each code is worth, and a similarity of 1 under it; kept while the weights are the same."""
         if self._made is None or not np.array_equal(self._made[0], weights):
             similarity, with_neighbours = weights[self._figures][:2].tolist()
             levels = np.concatenate([[0.0], np.cumsum(weights[self._levels])])
@@ -119,8 +122,8 @@ class Columns:
             total[self._plain : self._plain + level] += 1.0
             similarity = float(problem.similarity[s, t])
             matching = self._matching[problem.code[s, t]]
-            figures = similarity, similarity * matching, problem.further[s, t], problem.distortion[s, t]
-            total[self._figures] += figures
+            company = problem.further[s, t], problem.skipping[s, t]
+            total[self._figures] += (similarity, similarity * matching, *company, problem.distortion[s, t])
             total[-2:] -= problem.source.length[s], problem.target.length[t]  # neither deleted nor inserted
         return total
 
@@ -163,9 +166,10 @@ class Extractor:
         kind = 2 - equal - equal_phrases(form, source, target).astype(np.int32) * equal
         likeness[equal] = 0.0  # the similarity of EQ edits is their type
         left, right = _neighbours(similar, lemma, source, target)
-        further = np.where(equal, _further(lemma, source, target), 0).astype(np.int8)
+        further, skipping = _company(lemma, source, target)
+        further[~equal] = 0
         odd = [~constituents(s, spans) for s, spans in ((pair.source, source), (pair.target, target))]
-        likeness = np.round(likeness, 6).astype(np.float32)
+        likeness = np.round(likeness, 6)
         level = np.searchsorted(LEVELS, likeness)
         most = self.columns.sizes
         sizes = np.minimum(source.length, most)[:, None] - 1, np.minimum(target.length, most) - 1
@@ -176,7 +180,7 @@ class Extractor:
             code += part
         middle = [(spans.start + spans.end) / (2.0 * max(spans.n, 1)) for spans in (source, target)]
         distortion = np.abs(middle[0][:, None] - middle[1]).astype(np.float32)
-        return Problem(source, target, code, likeness, further, distortion)
+        return Problem(source, target, code, likeness.astype(np.float32), further, skipping, distortion)
 
 
 def _numbers(both: tuple[list[Word], list[Word]], number: Callable[[Word], int]) -> Numbers:
@@ -197,9 +201,18 @@ def _neighbours(
     return left, right
 
 
-def _further(lemma: Numbers, source: Spans, target: Spans) -> np.ndarray:
-    """[S, T] of the tokens two before the phrases and two behind them, how many are equal: 0, 1 or 2."""
-    around = np.zeros((source.n + 4, target.n + 4), dtype=np.int8)
-    around[2:-2, 2:-2] = lemma[0][:, None] == lemma[1]
-    before = around[source.start[:, None], target.start]
-    return before + around[source.end[:, None] + 3, target.end + 3]
+def _company(lemma: Numbers, source: Spans, target: Spans) -> tuple[np.ndarray, np.ndarray]:
+    """[S, T] how many of the tokens two and three before the phrases and behind them are equal; on how many sides
+    the token next to one of the phrases equals the next but one to the other."""
+    margin = 3
+    equal = np.zeros((source.n + 2 * margin, target.n + 2 * margin), dtype=np.int8)
+    equal[margin:-margin, margin:-margin] = lemma[0][:, None] == lemma[1]
+
+    def away(step_source: int, step_target: int) -> np.ndarray:  # [m + 1, n + 1] seen from each gap between tokens
+        i, j = margin + step_source, margin + step_target
+        return equal[i : i + source.n + 1, j : j + target.n + 1]
+
+    before, behind = (source.start[:, None], target.start), (source.end[:, None], target.end)
+    further = (away(-2, -2) + away(-3, -3))[before] + (away(1, 1) + away(2, 2))[behind]
+    skipping = (away(-1, -2) | away(-2, -1))[before] + (away(0, 1) | away(1, 0))[behind]
+    return further, skipping

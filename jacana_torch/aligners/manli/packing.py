@@ -9,7 +9,7 @@ parts are searched, and HiGHS solves the rest.
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 
 import numpy as np
 
@@ -33,7 +33,7 @@ def decode(gains: np.ndarray, source: Spans, target: Spans) -> list[Edit]:
 
 
 def pack(gain: np.ndarray, source: Spans, target: Spans, s: np.ndarray, t: np.ndarray) -> np.ndarray:
-    """Numbers of the edits (s[k], t[k]) that share no token and are worth most together; all gains are positive."""
+    """Numbers of the edits (s[k], t[k]) that share no token and are worth most; all gains are positive."""
     if len(gain) > COMPARED:
         return maximise(gain, source, target, s, t)
     a, b, c, d = source.start[s], source.end[s], target.start[t], target.end[t]
@@ -108,7 +108,7 @@ def _searched(gain: np.ndarray, clash: np.ndarray) -> np.ndarray:
     worth = gain.tolist()
     excludes = [1 << k | sum(1 << j for j in np.flatnonzero(row).tolist()) for k, row in enumerate(clash)]
 
-    @lru_cache(maxsize=None)
+    @cache
     def best(left: int) -> tuple[float, int]:
         if not left:
             return 0.0, 0

@@ -1,7 +1,7 @@
 """The averaged perceptron of Figure 3 of MacCartney et al.: problems with gold edits in, weights out.
 
-As it stands after an epoch it can be stopped, saved and gone on with: the epochs to come are the same as if nothing
-had happened.
+As it stands after an epoch it can be stopped, saved and gone on with: the epochs to come are the same as if
+nothing had happened.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Decode = Callable[[Problem, np.ndarray, np.random.Generator], list[Edit]]
 
 @dataclass(frozen=True)
 class Rates:
-    """`epochs` (N), of which the first `burn_in` (N0) are not averaged; the first learning rate is `rate` (R0) times
+    """`epochs` (N), of which the first `burn_in` (N0) are not averaged; the first rate is `rate` (R0) times
     `decay` (r). `normalise`: to length 1 after every epoch, as in the paper; Thadani & McKeown do without."""
 
     epochs: int = 50

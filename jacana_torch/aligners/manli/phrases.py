@@ -77,7 +77,7 @@ def _runs(inside: Sequence[bool]) -> np.ndarray:
 
 
 def coverage(similar: np.ndarray, source: Spans, target: Spans) -> np.ndarray:
-    """[S, T] how well each phrase's words find partners in the other: of both sides' mean best likeness the lower."""
+    """[S, T] how well each phrase's words find partners in the other: the lower of both sides' mean best."""
     left = _means(_best(similar, target), source)
     right = _means(_best(similar.T, source), target)
     return np.minimum(left, right.T)
@@ -221,7 +221,7 @@ def _acronyms(tokens: Sequence[str], others: Sequence[str], spans: tuple[Spans, 
 def _names(
     sentence: Sentence, other: Sentence, words: Sequence[Word], others: Sequence[Word], spans: tuple[Spans, Spans]
 ) -> list[tuple[int, int, float]]:
-    """Rows (span of a name's one word, span of the whole name): the others of its words are not in the sentence."""
+    """Rows (span of a name's one word, span of the whole name): its other words are not in the sentence."""
     proper = [tag in ("NNP", "NNPS") for tag in sentence.layer("pos")]
     other_tags = other.layer("pos")
     run = _runs([tag in ("NNP", "NNPS") for tag in other_tags])

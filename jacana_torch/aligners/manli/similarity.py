@@ -1,7 +1,7 @@
 """How alike two words or short phrases are, from 0 to 1: the maximum over what spelling and resources say.
 
-Words in (form, lemma, tag), one figure per pair of them out. Each measure is on one scale, set by how often words of
-such a value are linked in annotated data: 0.9 is nearly the same word, 0.2 little more than chance.
+Words in, one figure per pair of them out. Each measure is on one scale, set by how often words of such a value are
+linked in annotated data: 0.9 is nearly the same word, 0.2 little more than chance.
 """
 
 from __future__ import annotations
@@ -55,8 +55,10 @@ class Similarity:
     def resources(self) -> tuple[str, ...]:
         from ...resources.catalogue import CATALOGUE
 
-        named = [self.vectors] if self.vectors in CATALOGUE else []  # a file is looked for when it is opened
-        return tuple(sorted([*named, *["wordnet"] * self.wordnet, *["mwa-ppdb"] * self.ppdb]))
+        asked = {"wordnet": self.wordnet, "mwa-ppdb": self.ppdb}
+        if self.vectors is not None:
+            asked[self.vectors] = self.vectors in CATALOGUE  # a file is looked for when it is opened
+        return tuple(sorted(name for name, is_asked in asked.items() if is_asked))
 
     def of(self, words: Sequence[Word], left: np.ndarray, right: np.ndarray) -> np.ndarray:
         """[U] how alike words[left[u]] and words[right[u]] are; 1 for the same lemma."""
@@ -91,9 +93,7 @@ def related(lemmas: Sequence[str], left: np.ndarray, right: np.ndarray) -> np.nd
     from ... import resources
 
     queries = [(lemma, None) for lemma in lemmas]
-    found = resources.wordnet().related(
-        [queries[i] for i in left.tolist()], [queries[i] for i in right.tolist()]
-    )
+    found = resources.wordnet().related([queries[i] for i in left.tolist()], [queries[i] for i in right.tolist()])
     return np.max([weight * found[name] for name, weight in RELATED.items()], axis=0, initial=0.0)
 
 

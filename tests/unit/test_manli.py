@@ -1,0 +1,285 @@
+"""The perceptron against Figure 3 written out, and the aligners: training, saving, mistakes, constraints."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from templates import corpus
+
+from jacana_torch.aligners.base import Trainable
+from jacana_torch.aligners.manli.aligner import Manli
+from jacana_torch.aligners.manli.exact import ManliExact
+from jacana_torch.aligners.manli.gold import reachable
+from jacana_torch.aligners.manli.packing import decode
+from jacana_torch.aligners.manli.perceptron import Progress, Rates, learn
+from jacana_torch.errors import ConfigError, ModelError
+from jacana_torch.evaluate import score
+from jacana_torch.model import Model
+from jacana_torch.types import Alignment, Example, Sentence, SentencePair
+
+sys.path.append(str(Path(__file__).parents[1] / "contract"))
+from contract import CHECKS, Contract
+
+TRAINING, HELD_OUT = corpus(24), corpus(12, seed=7)
+QUICK = {"wordnet": False, "vectors": None, "max_phrase": 2, "epochs": 6, "burn_in": 2}
+KINDS = pytest.mark.parametrize("kind", [Manli, ManliExact])
+
+
+def trained(kind=Manli, examples=TRAINING, **settings):
+    aligner = kind(**{**QUICK, **settings})
+    aligner.fit(examples)
+    return aligner
+
+
+@pytest.mark.parametrize("kind", ["manli.aligner.Manli", "manli.exact.ManliExact"])
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+def test_the_contract_is_kept_without_resources(check, kind, contracts):
+    check(contracts(kind))
+
+
+@pytest.fixture(scope="module")
+def contracts(tmp_path_factory):
+    made = {}
+
+    def contract(kind):
+        if kind not in made:
+            config = {"_target_": f"jacana_torch.aligners.{kind}", **QUICK}
+            made[kind] = Contract(config, tmp_path_factory.mktemp("model"))
+        return made[kind]
+
+    return contract
+
+
+@KINDS
+def test_what_is_learnt_aligns_other_sentences(kind):
+    aligner, pairs = trained(kind), [e.pair for e in HELD_OUT]
+    found = score([e.gold for e in HELD_OUT], aligner.align(pairs))
+    assert found.f1 > 0.65 and found.exact > 0.3  # without resources, synonyms are strangers
+    assert isinstance(aligner, Trainable)
+
+
+def test_the_score_is_that_of_all_edits_and_exact_decoding_scores_no_less():
+    settings = {**QUICK, "steps": 30}
+    annealed = trained(**settings)
+    exact = ManliExact(**QUICK, modifier=False, lineage=False)
+    exact.restore(annealed.state())
+    pairs = [e.pair for e in HELD_OUT]
+    names = annealed.extract.columns.names
+    weights = dict(zip(names, annealed.weights.tolist(), strict=True))
+    some_differ = False
+    for pair, a, b in zip(pairs, annealed.align(pairs), exact.align(pairs), strict=True):
+        assert a.score <= b.score + 1e-9
+        some_differ |= a.sure != b.sure
+        problem = exact.problems([pair])[0]
+        edits = exact.edits(pair, problem, exact.extract.columns.gains(problem, exact.weights))
+        unaligned = Alignment(len(pair.source), len(pair.target))
+        base = weights["type.DEL"] * unaligned.n_source + weights["type.INS"] * unaligned.n_target
+        assert b.score == pytest.approx(base + exact.weights @ exact.extract.columns.features(problem, edits))
+    assert some_differ, "thirty steps are too few to find the best of all of these"
+
+
+# The perceptron
+
+
+def figure_3(problems, gold, columns, rates, seed):
+    """MANLI-LEARN line by line; the weights of an epoch are its mean ones."""
+    w, stored = np.zeros(len(columns.names)), []
+    for i in range(1, rates.epochs + 1):
+        rate = rates.rate * rates.decay**i
+        seen = []
+        for j in np.random.default_rng([seed, i]).permutation(len(problems)):
+            guess = decode(columns.gains(problems[j], w), problems[j].source, problems[j].target)
+            w = w + rate * (columns.features(problems[j], gold[j]) - columns.features(problems[j], guess))
+            seen.append(w)
+        norm = np.linalg.norm(w) if rates.normalise else 1.0
+        w = w / norm
+        stored.append(np.mean(seen, axis=0) / norm)
+    return np.mean(stored[rates.burn_in :], axis=0)
+
+
+def exact(problem, weights, random):
+    return decode(COLUMNS.gains(problem, weights), problem.source, problem.target)
+
+
+MADE = ManliExact(**QUICK)
+PROBLEMS = MADE.problems([e.pair for e in TRAINING])
+COLUMNS = MADE.extract.columns
+GOLD = [
+    [(int(i), int(j)) for i, j in sorted(e.gold.sure)] for e in TRAINING
+]  # single words come first among spans
+GOLD = [[(i, j) for k, (i, j) in enumerate(g) if all(i != x and j != y for x, y in g[:k])] for g in GOLD]
+
+
+@pytest.mark.parametrize("normalise", [False, True])
+def test_learning_is_figure_3(normalise):
+    rates = Rates(epochs=5, burn_in=2, rate=1.0, decay=0.8, normalise=normalise)
+    progress = Progress(np.zeros(len(COLUMNS.names)), np.zeros(len(COLUMNS.names)))
+    epochs = list(learn(PROBLEMS, GOLD, COLUMNS, exact, rates, 3, progress))
+    assert progress.average(rates) == pytest.approx(figure_3(PROBLEMS, GOLD, COLUMNS, rates, 3))
+    assert [e.number for e in epochs] == [1, 2, 3, 4, 5] and epochs[-1].loss < epochs[0].loss
+    if normalise:
+        assert np.linalg.norm(progress.current) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"epochs": 0}, {"burn_in": 50}, {"burn_in": -1}, {"rate": 0.0}, {"decay": 0.0}, {"decay": 1.5}]
+)
+def test_rates_that_cannot_be_are_told(wrong):
+    with pytest.raises(ConfigError, match=next(iter(wrong))):
+        Rates(**wrong)
+
+
+# Training
+
+
+def test_training_can_be_stopped_saved_and_gone_on_with_as_if_nothing_had_happened():
+    whole, stopped = trained(), Manli(**QUICK)
+
+    def stop(step):
+        if step.iteration == 4:
+            raise KeyboardInterrupt
+
+    report = stopped.fit(TRAINING, watch=stop)
+    assert report.interrupted and not report.converged and report.iterations == {"aligned": 4}
+    later = Manli(**QUICK)
+    later.restore(stopped.state())
+    assert later.align([HELD_OUT[0].pair]) == stopped.align([HELD_OUT[0].pair])
+    assert later.fit(TRAINING).iterations == {"aligned": 6}
+    assert (later.weights == whole.weights).all()
+
+
+def test_an_interruption_before_anything_was_learnt_goes_through():
+    aligner = Manli(**QUICK)
+    aligner._guess = lambda *_: (_ for _ in ()).throw(KeyboardInterrupt)
+    with pytest.raises(KeyboardInterrupt):
+        aligner.fit(TRAINING)
+    assert aligner.weights is None and aligner.state() == {}
+
+
+def test_training_that_is_done_starts_once_more_from_what_was_learnt():
+    aligner = trained()
+    before = aligner.weights
+    steps = []
+    aligner.fit(TRAINING, watch=lambda step: steps.append((step.iteration, step.loss)))
+    assert [k for k, _ in steps] == [1, 2, 3, 4, 5, 6] and (aligner.weights != before).any()
+
+
+def test_the_report_says_what_is_out_of_reach():
+    pair = TRAINING[0].pair
+    far = frozenset({(0, 0), (2, 0), (0, 2)})
+    report = Manli(**QUICK).fit([*TRAINING, Example(pair, Alignment(len(pair.source), len(pair.target), far))])
+    assert report.dropped_links == 1 and report.total_links == sum(len(e.gold.sure) for e in TRAINING) + 3
+    assert report.converged and "one to one" in report.notes[0]
+
+
+def test_annealing_can_decode_while_training():
+    aligner = trained(train_by="annealing", epochs=3, burn_in=1, steps=40)
+    found = score([e.gold for e in HELD_OUT], aligner.align([e.pair for e in HELD_OUT]))
+    assert found.f1 > 0.6
+
+
+def test_the_seed_decides():
+    first, again, other = (trained(seed=seed).weights for seed in (1, 1, 2))
+    assert (first == again).all() and (first != other).any()
+
+
+def test_sharpness_is_what_a_gold_edit_adds_on_average():
+    for sharpness in (3.0, 30.0):
+        aligner = trained(sharpness=sharpness)
+        problems = aligner.problems([e.pair for e in TRAINING])
+        gains = [
+            aligner.extract.columns.gains(problem, aligner.weights)[edit]
+            for problem, e in zip(problems, TRAINING, strict=True)
+            for edit in reachable(e.gold, problem)
+        ]
+        assert np.mean(gains) == pytest.approx(sharpness)
+
+
+# Mistakes
+
+
+@KINDS
+def test_without_training_there_is_an_error_but_not_for_empty_sentences(kind):
+    with pytest.raises(ModelError, match="not been trained"):
+        kind(**QUICK).align([TRAINING[0].pair])
+    with pytest.raises(ConfigError, match="nothing to train on"):
+        kind(**QUICK).fit([Example(TRAINING[0].pair, None)])
+    empty = Sentence((), {"pos": (), "lemma": (), "head": ()})
+    pair = SentencePair(empty, TRAINING[0].pair.target)
+    assert kind(**QUICK).align([pair])[0].links == []
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"train_by": "prayer"}, {"max_phrase": 0}, {"seed": -1}, {"sharpness": 0.0}, {"steps": 0}]
+)
+def test_settings_that_cannot_be_are_told(wrong):
+    with pytest.raises(ConfigError, match=next(iter(wrong))):
+        Manli(**{**QUICK, **wrong})
+
+
+def test_a_state_that_does_not_fit_is_told():
+    state = dict(trained().state())
+    with pytest.raises(ConfigError, match="max_phrase=3"):
+        Manli(**{**QUICK, "max_phrase": 3}).restore(state)
+    with pytest.raises(ConfigError, match="weights"):
+        Manli(**QUICK).restore({**state, "weights": state["weights"][:-1]})
+    with pytest.raises(ConfigError, match="finite"):
+        Manli(**QUICK).restore({**state, "weights": state["weights"] * np.nan})
+
+
+def test_resources_are_named_and_looked_for_before_any_work():
+    assert Manli().resources == ("glove-840b", "wordnet") and Manli(**QUICK).resources == ()
+    assert Model(Manli(ppdb=True)).resources == ("glove-840b", "mwa-ppdb", "wordnet")
+
+
+# Constraints
+
+
+def test_constraints_read_the_parse_and_are_switched_one_by_one():
+    both = (True, False)
+    requires = {(m, k): ManliExact(modifier=m, lineage=k).requires for m in both for k in both}
+    assert requires.pop((False, False)) == ("lemma", "pos")
+    assert set(requires.values()) == {("head", "lemma", "pos")}
+
+
+def links(aligner, pair, **switches):
+    other = ManliExact(**QUICK, **{"modifier": False, "lineage": False, **switches})
+    other.restore(aligner.state())
+    return other.align([pair])[0].sure
+
+
+def test_function_words_are_aligned_only_with_what_they_belong_to():
+    words = {"pos": ("DT", "NN", "IN"), "head": (1, -1, 1)}
+    source = Sentence(("the", "lamp", "of"), {**words, "lemma": ("the", "lamp", "of")})
+    target = Sentence(("the", "boat", "of"), {**words, "lemma": ("the", "boat", "of")})
+    pair = SentencePair(source, target)
+    aligner = ManliExact(**QUICK)
+    names = aligner.extract.columns.names
+    weights = np.zeros(len(names))
+    for name, value in {"type.EQ": 1.0, "type.SUB": -9.0, "size.2x2": -9.0}.items():
+        weights[names.index(name)] = value
+    aligner.restore({"names": list(names), "weights": weights})
+    assert links(aligner, pair) == {(0, 0), (2, 2)}
+    assert links(aligner, pair, modifier=True) == {(2, 2)}
+    assert links(aligner, pair, lineage=True) == {(0, 0)}
+    assert links(aligner, pair, modifier=True, lineage=True) == set()
+    related = replace(pair, target=replace(target, tokens=source.tokens, layers=source.layers))
+    assert links(aligner, related, modifier=True, lineage=True) == {(0, 0), (1, 1), (2, 2)}
+
+
+def test_a_loss_is_taken_where_it_lets_more_be_won():
+    """Aligning the nouns costs 1.5, and lets two words of 1 each be aligned."""
+    words = {"pos": ("DT", "CD", "NN"), "head": (2, 2, -1)}
+    source = Sentence(("the", "two", "lamps"), {**words, "lemma": ("the", "two", "lamps")})
+    target = Sentence(("the", "two", "boats"), {**words, "lemma": ("the", "two", "boats")})
+    aligner = ManliExact(**QUICK)
+    names = aligner.extract.columns.names
+    for cost, expected in ((1.5, {(0, 0), (1, 1), (2, 2)}), (2.5, set())):
+        values = {"type.EQ": 1.0, "type.SUB": -cost, **dict.fromkeys(("size.1x2", "size.2x1", "size.2x2"), -9.0)}
+        weights = np.array([values.get(name, 0.0) for name in names])
+        aligner.restore({"names": list(names), "weights": weights})
+        assert links(aligner, SentencePair(source, target), modifier=True) == expected
