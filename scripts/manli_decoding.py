@@ -61,7 +61,8 @@ def is_integral(problem: Problem, gains: np.ndarray) -> bool:
 
 def report(name: str, pairs: Sequence[SentencePair], annealer: Manli, whole: int) -> None:
     n, weights, columns = len(pairs), annealer.weights, annealer.extract.columns
-    features, problems = timed(lambda k: annealer.problems([pairs[k]])[0], n)
+    features, (problems,) = timed(lambda _: annealer.problems(pairs), 1)
+    features /= n
     assert weights is not None
     scoring, gains = timed(lambda k: columns.gains(problems[k], weights), n)
     sides = [(p.source, p.target) for p in problems]
@@ -79,7 +80,7 @@ def report(name: str, pairs: Sequence[SentencePair], annealer: Manli, whole: int
     edits = np.mean([g.size for g in gains])
     print(f"{name}: {n} pairs of {lengths[0]:.1f}/{lengths[1]:.1f} tokens, {edits:.0f} edits of two phrases each")
     rows = {
-        "features, one pair at a time": features,
+        "features": features,
         "scores of all edits": scoring,
         "annealing": annealing,
         "exact": exact,
