@@ -1,8 +1,8 @@
 """How many n-grams two words share, for many pairs of words at once.
 
-In: pairs of words. Out: shared distinct n-grams, and how many each word has. An n-gram is a number (its characters'
-codes mixed into 63 bits, so that two never meet in one but by a chance that nobody will see); most pairs share none,
-which one comparison of bit masks tells.
+In: pairs of words. Out: shared distinct n-grams, and how many each word has. An n-gram is a number: its characters'
+codes mixed into 63 bits, so that two are the same by a chance that nobody will see. Most pairs share none, which one
+comparison of bit masks tells.
 """
 
 from __future__ import annotations
