@@ -1,7 +1,7 @@
 """How many n-grams two words share, for many pairs of words at once.
 
-In: pairs of words. Out: shared distinct n-grams, and how many each word has. An n-gram is a number: its characters'
-codes mixed into 63 bits, so that two are the same by a chance that nobody will see. Most pairs share none, which one
+In: pairs of words. Out: shared distinct n-grams, and how many each word has. An n-gram is a number, its characters
+mixed into 63 bits, so that two are the same by a chance that nobody will see. Most pairs share none, which one
 comparison of bit masks tells.
 """
 
