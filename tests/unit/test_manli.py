@@ -187,6 +187,18 @@ def test_the_seed_decides():
     assert (first == again).all() and (first != other).any()
 
 
+def test_chance_depends_on_the_words_and_the_seed_alone():
+    """With a few steps chance decides nearly all."""
+    pairs = [e.pair for e in HELD_OUT]
+    made_anew = [replace(pair, source=replace(pair.source), id=None) for pair in pairs]
+    aligner = trained(steps=10)
+    found = aligner.align(pairs)
+    assert aligner.align(made_anew) == found
+    other = Manli(**{**QUICK, "steps": 10, "seed": 2})
+    other.restore(aligner.state())
+    assert other.align(pairs) != found
+
+
 def test_sharpness_is_what_a_gold_edit_adds_on_average():
     for sharpness in (3.0, 30.0):
         aligner = trained(sharpness=sharpness)
