@@ -138,7 +138,7 @@ def test_company_does_not_change_features():
     together = extract(PAIRS)
     for pair, among in zip(PAIRS, together, strict=True):
         alone = Extractor(PLAIN, 3)([pair])[0]
-        for name in ("code", "similarity", "further", "skipping", "distortion"):
+        for name in ("code", "similarity", "further", "skipping"):
             assert (getattr(alone, name) == getattr(among, name)).all()
     assert extract([]) == []
 

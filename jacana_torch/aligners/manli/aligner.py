@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -21,10 +21,8 @@ from .perceptron import Progress, Rates, learn
 from .similarity import Similarity
 
 log = logging.getLogger(__name__)
-AT_ONCE = 64  # pairs whose features are computed together
-RAW = (
-    200  # where more edits than that look good, weights are young, and exact decoding in training is not worth it
-)
+AT_ONCE = 2_000_000  # edits of the pairs whose features are computed together
+RAW = 200  # edits: where more look good, weights are young, and exact decoding in training is not worth its time
 
 
 @dataclass
@@ -38,11 +36,12 @@ class Manli:
     `epochs`, `burn_in`, `rate`, `decay`, `normalise`  the perceptron's N, N0, R0, r, and L2 normalisation, which
                   Thadani & McKeown leave out.
     `train_by`    "exact" decoding while training, as Thadani & McKeown, or the paper's "annealing".
-
     `sharpness`   what a gold edit adds to the score on average, with the weights that come out: no best alignment
                   depends on their scale, but how soon the annealing settles does.
 
-    Constituents are base phrases seen in the tags, so no parse is needed.
+    Constituents are base phrases seen in the tags, so no parse is needed. Beyond the paper, features say whether EQ
+    edits have the same form, let the similarity be worth more by steps and next to matching neighbours, and look for
+    neighbours up to three tokens away or behind one that is skipped; and the weights of an epoch are its mean ones.
     """
 
     max_phrase: int = 6
@@ -60,7 +59,7 @@ class Manli:
     train_by: str = "exact"
     sharpness: float = 10.0
     seed: int = 1
-    weights: np.ndarray | None = field(default=None, repr=False)
+    weights: np.ndarray | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.train_by not in ("exact", "annealing"):
@@ -161,12 +160,24 @@ class Manli:
     # Alignment
 
     def problems(self, pairs: Sequence[SentencePair]) -> list[Problem]:
-        """The features of all edits of each pair, in batches that fit in memory."""
-        return [p for k in range(0, len(pairs), AT_ONCE) for p in self.extract(pairs[k : k + AT_ONCE])]
+        """The features of all edits of each pair; eight bytes an edit."""
+        return [problem for batch in self._batches(pairs) for problem in self.extract(batch)]
+
+    def _batches(self, pairs: Sequence[SentencePair]) -> Iterator[Sequence[SentencePair]]:
+        """The pairs in order, in batches that fit in memory."""
+        edits = [len(p.source) * len(p.target) * self.max_phrase**2 for p in pairs]
+        start = total = 0
+        for k, size in enumerate(edits):
+            if total + size > AT_ONCE and k > start:
+                yield pairs[start:k]
+                start, total = k, 0
+            total += size
+        if start < len(pairs):
+            yield pairs[start:]
 
     def align(self, pairs: Sequence[SentencePair]) -> list[Alignment]:
         """The score of each alignment is the sum of its edits', deletions and insertions among them."""
-        return [a for k in range(0, len(pairs), AT_ONCE) for a in self._align(pairs[k : k + AT_ONCE])]
+        return [alignment for batch in self._batches(pairs) for alignment in self._align(batch)]
 
     def _align(self, pairs: Sequence[SentencePair]) -> list[Alignment]:
         out = []

@@ -29,7 +29,7 @@ Edit = tuple[int, int]  # number of the source span, number of the target span
 class Problem:
     """All SUB and EQ edits of a pair: source span s and target span t are edit (s, t).
 
-    `code` [S, T] row of `Columns.table` and level of the similarity;  `similarity`, `distortion` [S, T] figures;
+    `code` [S, T] row of `Columns.table` and level of the similarity;  `similarity` [S, T];
     `further` [S, T] how many of the tokens two and three before and behind are equal, for EQ edits;  `skipping`
     whether there is a match before, and behind, where one of the phrases skips a token.
     """
@@ -40,7 +40,11 @@ class Problem:
     similarity: np.ndarray
     further: np.ndarray
     skipping: np.ndarray
-    distortion: np.ndarray
+
+    def distortion(self, s: int | slice = slice(None), t: int | slice = slice(None)) -> np.ndarray:
+        """How far apart the phrases stand in their sentences, each of length 1; [S, T], or of some of them."""
+        middle = [(spans.start + spans.end) / (2.0 * max(spans.n, 1)) for spans in (self.source, self.target)]
+        return np.abs(np.subtract.outer(middle[0][s], middle[1][t]))
 
 
 class Columns:
@@ -86,12 +90,13 @@ class Columns:
         """[S, T] what each edit adds to the score of an alignment where its tokens were deleted and inserted."""
         by_code, slope = self._tables(weights)
         _, _, further, skipping, distortion, delete, insert = weights[self._figures.start :].tolist()
-        out = by_code.take(problem.code)
+        code = problem.code.astype(np.intp)
+        out = by_code.take(code)
         out -= delete * problem.source.length[:, None] + insert * problem.target.length
-        out += slope.take(problem.code) * problem.similarity
+        out += slope.take(code) * problem.similarity
         out += np.multiply(problem.further, further, dtype=np.float64)
         out += np.multiply(problem.skipping, skipping, dtype=np.float64)
-        out += np.multiply(problem.distortion, distortion, dtype=np.float64)
+        out += distortion * problem.distortion()
         return out
 
     def _tables(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -123,7 +128,7 @@ class Columns:
             similarity = float(problem.similarity[s, t])
             matching = self._matching[problem.code[s, t]]
             company = problem.further[s, t], problem.skipping[s, t]
-            total[self._figures] += (similarity, similarity * matching, *company, problem.distortion[s, t])
+            total[self._figures] += (similarity, similarity * matching, *company, problem.distortion(s, t))
             total[-2:] -= problem.source.length[s], problem.target.length[t]  # neither deleted nor inserted
         return total
 
@@ -174,13 +179,11 @@ class Extractor:
         most = self.columns.sizes
         sizes = np.minimum(source.length, most)[:, None] - 1, np.minimum(target.length, most) - 1
         parts = (kind, left, right, odd[0][:, None], odd[1], *sizes, level)
-        code = np.zeros(equal.shape, dtype=np.int64)
+        code = np.zeros(equal.shape, dtype=np.int16)
         for size, part in zip(self.columns.shape, parts, strict=True):
             code *= size
-            code += part
-        middle = [(spans.start + spans.end) / (2.0 * max(spans.n, 1)) for spans in (source, target)]
-        distortion = np.abs(middle[0][:, None] - middle[1]).astype(np.float32)
-        return Problem(source, target, code, likeness.astype(np.float32), further, skipping, distortion)
+            code += part.astype(np.int16)
+        return Problem(source, target, code, likeness.astype(np.float32), further, skipping)
 
 
 def _numbers(both: tuple[list[Word], list[Word]], number: Callable[[Word], int]) -> Numbers:

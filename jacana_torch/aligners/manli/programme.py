@@ -37,22 +37,22 @@ def maximise(
 ) -> np.ndarray:
     """Numbers of the edits in the optimum; `relaxed` gives their values [K] in that of the linear relaxation."""
     from scipy.optimize import Bounds, LinearConstraint, milp
-    from scipy.sparse import csr_array
+    from scipy.sparse import csr_array, vstack
 
     covers = cover(source, target, s, t)
-    rows = covers[covers.sum(axis=1) > 1].astype(np.float64)
-    upper = np.ones(len(rows))
+    rows = csr_array(covers[covers.sum(axis=1) > 1], dtype=np.float64)
+    upper = np.ones(rows.shape[0])
     if conditions:
         active = np.array([covers[token] for token, _ in conditions], dtype=np.float64)
         support = np.array([covers[list(others)].sum(axis=0) for _, others in conditions], dtype=np.float64)
         needed = active - support
-        rows = np.concatenate([rows, needed[(needed > 0).any(axis=1)]])
-        upper = np.concatenate([upper, np.zeros(len(rows) - len(upper))])
+        rows = vstack([rows, csr_array(needed[(needed > 0).any(axis=1)])], format="csr")
+        upper = np.concatenate([upper, np.zeros(rows.shape[0] - len(upper))])
     result = milp(
         -gain,
         integrality=np.full(len(gain), 0 if relaxed else 1),
         bounds=Bounds(0, 1),
-        constraints=[LinearConstraint(csr_array(rows), -np.inf, upper)] if len(rows) else None,
+        constraints=[LinearConstraint(rows, -np.inf, upper)] if rows.shape[0] else None,
         options={"mip_rel_gap": 0.0},
     )
     if result.x is None:
