@@ -22,6 +22,7 @@ T = TypeVar("T")
 MOST_WORDS = 1 << 17  # then a memory starts afresh; must stay below 2 ** 24, for two numbers make one code
 SLOT_BITS = 19
 MOST_SIGNALS = 12
+_RUN = 1 << 13
 _SCATTER = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -178,22 +179,17 @@ class Meeting:
     def _recall(self, known: _Known, signal: Signal) -> None:
         """All signals that were ever asked for at once, for who asks for one will ask for the others."""
         signals = known.with_signal(signal)
-        row, found = known.look_up(self.code)
-        figures = known.figures.take(row, axis=0)  # [C, signals]
+        figures, found = known.look_up(self.code)  # [signals, C]
         unknown = np.flatnonzero(~found)
-        if len(unknown) == len(
-            self.code
-        ):  # as at every new signal: what these pairs share is computed once for all
-            computed = np.column_stack([s.compute(self.pairs) for s in signals])
-            figures = computed[self.cell]
-            known.keep(self._distinct[0], computed)
-        elif len(unknown):
-            new, cell = np.unique(self.code[unknown], return_inverse=True)
-            pairs = _pairs(self.lexicon, new)
-            computed = np.column_stack([s.compute(pairs) for s in signals])
-            figures[unknown] = computed[cell]
+        if len(unknown):
+            # All of them, as at every new signal: then what these pairs share was computed for others too.
+            every = len(unknown) == len(self.code)
+            new, cell = self._distinct if every else np.unique(self.code[unknown], return_inverse=True)
+            pairs = self.pairs if every else _pairs(self.lexicon, new)
+            computed = np.array([s.compute(pairs) for s in signals], dtype=np.float64)
+            figures[:, unknown] = computed[:, cell]
             known.keep(new, computed)
-        self._figures |= dict(zip(signals, np.ascontiguousarray(figures.T), strict=True))
+        self._figures |= dict(zip(signals, figures, strict=True))
 
 
 class _Slice(Meeting):
@@ -234,6 +230,7 @@ class _Known:
     def __init__(self, bits: int) -> None:
         self._shift = np.uint64(64 - bits)
         self._code = np.full(1 << bits, -1, dtype=np.int64)
+        self._claims = np.zeros(1 << bits, dtype=np.int32)
         self.figures = np.zeros((1 << bits, 0))
         self.signals: list[Signal] = []
 
@@ -249,12 +246,21 @@ class _Known:
         return ((code.view(np.uint64) * _SCATTER) >> self._shift).view(np.int64)
 
     def look_up(self, code: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The slot of each pair, and whether it is there."""
-        slot = self._slot(code)
-        return slot, self._code[slot] == code
+        """[signals, C] figures, and [C] whether they are there; a run at a time, which stays in the cache."""
+        figures, found = np.empty((len(self.signals), len(code))), np.empty(len(code), dtype=bool)
+        for first in range(0, len(code), _RUN):
+            run = slice(first, first + _RUN)
+            slot = self._slot(code[run])
+            figures[:, run] = self.figures.take(slot, axis=0).T
+            np.equal(self._code[slot], code[run], out=found[run])
+        return figures, found
 
     def keep(self, code: np.ndarray, figures: np.ndarray) -> None:
-        slot, first = np.unique(self._slot(code), return_index=True)  # of two for one slot, one
+        """Figures [signals, U] of distinct pairs."""
+        slot, number = self._slot(code), np.arange(len(code), dtype=np.int32)
+        self._claims[slot] = number
+        stays = self._claims[slot] == number  # of several for one slot, one
+        slot = slot[stays]
         self._code[slot] = -1  # an interruption must not leave figures of one pair under another's code
-        self.figures[slot] = figures[first]
-        self._code[slot] = code[first]
+        self.figures[slot] = figures.T[stays]
+        self._code[slot] = code[stays]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
@@ -47,40 +47,56 @@ def similarities(pairs: WordPairs) -> np.ndarray:
 def _similarities(pairs: WordPairs) -> np.ndarray:
     from rapidfuzz.distance import Hamming, Levenshtein, Postfix, Prefix
 
-    fuzz = partial(_fuzz, pairs)
     shared2, a2, b2 = shared_ngrams(pairs, 2)
     shared3, a3, b3 = shared_ngrams(pairs, 3)
     shared4, a4, b4 = shared_ngrams(pairs, 4)
-    return np.column_stack(
-        [
-            _jaro_winkler(pairs),
-            2 * shared2 / (a2 + b2),
-            fuzz(Hamming.normalized_similarity),
-            shared2 / (a2 + b2 - shared2),
-            fuzz(Levenshtein.normalized_similarity),
-            shared3 / np.minimum(a3, b3),
-            shared4 / np.minimum(a4, b4),
-            fuzz(Prefix.normalized_similarity),
-            fuzz(Postfix.normalized_similarity),
-        ]
+    columns = (
+        _jaro_winkler(pairs),
+        2 * shared2 / (a2 + b2),
+        _fuzz(pairs, Hamming.normalized_similarity, _common_letter(pairs)),
+        shared2 / (a2 + b2 - shared2),
+        _fuzz(pairs, Levenshtein.normalized_similarity, _common_letter(pairs)),
+        shared3 / np.minimum(a3, b3),
+        shared4 / np.minimum(a4, b4),
+        _fuzz(pairs, Prefix.normalized_similarity, np.flatnonzero(pairs.equal("first", _each(lambda w: w[:1])))),
+        _fuzz(pairs, Postfix.normalized_similarity, np.flatnonzero(pairs.equal("last", _each(lambda w: w[-1:])))),
     )
+    return np.array(columns).T
 
 
-def _fuzz(pairs: WordPairs, scorer: Callable) -> np.ndarray:
+def _fuzz(pairs: WordPairs, scorer: Callable, ask: np.ndarray) -> np.ndarray:
+    """[U] the scorer's figures for the pairs `ask`, 0 for the others; every measure is the same in either order."""
     from rapidfuzz.process import cpdist
 
-    def compute() -> tuple[list[str], list[str]]:
-        lower = pairs.lexicon.attribute("lower", lambda words: _objects([w.lower() for w in words]))
-        return lower[pairs.left].tolist(), lower[pairs.right].tolist()
+    lower = pairs.lexicon.attribute("lower", lambda words: _objects([w.lower() for w in words]))
+    left, right = lower[pairs.left[ask]].tolist(), lower[pairs.right[ask]].tolist()
+    out = np.zeros(len(pairs))
+    out[ask] = cpdist(left, right, scorer=scorer, dtype=np.float32)
+    return out
 
-    left, right = pairs.shared("string.lower", compute)  # every measure is the same in either order
-    return cpdist(left, right, scorer=scorer, dtype=np.float32).astype(np.float64)
+
+def _common_letter(pairs: WordPairs) -> np.ndarray:
+    """Pairs that may share a letter: no measure sees anything in the others, and these are fewer than half."""
+
+    def compute() -> np.ndarray:
+        letters = pairs.lexicon.attribute("letters", lambda words: np.array(_each(_letters)(words), np.uint64))
+        return np.flatnonzero(letters[pairs.left] & letters[pairs.right])
+
+    return pairs.shared("string.common_letter", compute)
+
+
+def _letters(word: str) -> int:
+    """A bit for each letter of the word, one bit for several letters of a large alphabet."""
+    return sum(1 << k for k in {ord(letter) & 63 for letter in word})
 
 
 def _jaro_winkler(pairs: WordPairs) -> np.ndarray:
     from rapidfuzz.distance import JaroWinkler
 
-    return pairs.shared("string.jaro_winkler", lambda: _fuzz(pairs, JaroWinkler.normalized_similarity))
+    def compute() -> np.ndarray:
+        return _fuzz(pairs, JaroWinkler.normalized_similarity, _common_letter(pairs))
+
+    return pairs.shared("string.jaro_winkler", compute)
 
 
 def _objects(values: Sequence) -> np.ndarray:
@@ -183,10 +199,10 @@ class String:
         columns |= _numbers(pairs)
         columns["nickname"] = _nicknames(pairs)
         columns["negations"] = pairs.both("negation", _each(NEGATIONS.__contains__))
-        table = np.empty((len(pairs), len(columns)))
-        for k, values in enumerate(columns.values()):
-            table[:, k] = values
-        return tuple(columns), table
+        table = np.empty((len(columns), len(pairs)))
+        for row, values in zip(table, columns.values(), strict=True):
+            row[:] = values
+        return tuple(columns), table.T
 
 
 def _identity_by_word(pairs: WordPairs) -> Block:
