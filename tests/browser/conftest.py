@@ -1,8 +1,8 @@
 """A real browser for the pages: Debian's Chromium, driven by Playwright; skipped, with a reason, where it is not.
 
-A page that a test visits must stay at home: an error in its console, a request to another machine or a breach of its
-content security policy fails the test when it ends. CHROMIUM names the browser and AXE a file axe.min.js, where they
-are not found by themselves (`.ci/run` installs both).
+A page that a test visits must stay at home: an error in its console, a request to another machine or a breach of
+its content security policy fails the test when it ends. CHROMIUM names the browser and AXE a file axe.min.js,
+where they are not found by themselves (`.ci/run` installs both).
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def chromium() -> Iterator[Any]:
 
 @pytest.fixture
 def visit(chromium) -> Iterator[Callable]:
-    """visit(url, **options of the context) -> a page. `tolerate`: words of console messages that are no mistake."""
+    """visit(url, **options of the context) -> a page. `tolerate`: words of console messages that are fine."""
     opened: list[tuple[Any, list[str]]] = []
 
     def visiting(url: str | Path, tolerate: tuple[str, ...] = (), **options) -> Any:
