@@ -8,6 +8,7 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
+from ..errors import ConfigError
 from ..types import Alignment, Example, SentencePair
 
 State = Mapping[str, "np.ndarray | list[str]"]
@@ -82,3 +83,11 @@ class TrainingReport:
             self.total_links + other.total_links,
             self.notes + other.notes,
         )
+
+
+def learnable(examples: Sequence[Example]) -> list[Example]:
+    """The examples that teach something: those with gold links and words on both sides."""
+    found = [e for e in examples if e.gold is not None and len(e.pair.source) and len(e.pair.target)]
+    if not found:
+        raise ConfigError("there is nothing to train on: no example has gold links and words on both sides")
+    return found

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...errors import ConfigError, ModelError
 from ...types import Alignment, Example, SentencePair
-from ..base import Step, TrainingReport, Watcher
+from ..base import Step, TrainingReport, Watcher, learnable
 from .annealing import Schedule, anneal
 from .features import Edit, Extractor, Problem
 from .gold import links_of, reachable
@@ -39,9 +39,10 @@ class Manli:
     `sharpness`   what a gold edit adds to the score on average, with the weights that come out: no best alignment
                   depends on their scale, but how soon the annealing settles does.
 
-    Constituents are base phrases seen in the tags, so no parse is needed. Beyond the paper, features say whether EQ
-    edits have the same form, let the similarity be worth more by steps and next to matching neighbours, and look for
-    neighbours up to three tokens away or behind one that is skipped; and the weights of an epoch are its mean ones.
+    Constituents are base phrases seen in the tags, so no parse is needed. Beyond the paper, features say whether
+    EQ edits have the same form, let the similarity be worth more by steps and next to matching neighbours, and
+    look for neighbours up to three tokens away or behind one that is skipped; and what the perceptron stores of
+    an epoch are its mean weights, not its last ones.
     """
 
     max_phrase: int = 6
@@ -94,9 +95,7 @@ class Manli:
     def fit(
         self, examples: Sequence[Example], dev: Sequence[Example] = (), watch: Watcher | None = None
     ) -> TrainingReport:
-        examples = [e for e in examples if e.gold is not None and len(e.pair.source) and len(e.pair.target)]
-        if not examples:
-            raise ConfigError("there is nothing to train on: no example has gold links and words on both sides")
+        examples = learnable(examples)
         problems = self.problems([e.pair for e in examples])
         alignments = [e.gold for e in examples if e.gold is not None]
         gold = [reachable(alignment, problem) for alignment, problem in zip(alignments, problems, strict=True)]

@@ -128,7 +128,7 @@ class Columns:
             similarity = float(problem.similarity[s, t])
             matching = self._matching[problem.code[s, t]]
             company = problem.further[s, t], problem.skipping[s, t]
-            total[self._figures] += (similarity, similarity * matching, *company, problem.distortion(s, t))
+            total[self._figures] += (similarity, similarity * matching, *company, float(problem.distortion(s, t)))
             total[-2:] -= problem.source.length[s], problem.target.length[t]  # neither deleted nor inserted
         return total
 

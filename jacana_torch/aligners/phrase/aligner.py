@@ -24,7 +24,7 @@ from ...features.featureset import FeatureBatch
 from ...features.grid import Grid
 from ...train.minimise import Result, minimise
 from ...types import Alignment, Example, SentencePair
-from ..base import Step, TrainingReport, Watcher
+from ..base import Step, TrainingReport, Watcher, learnable
 from ..crf import Crf, prior_factors
 from ..decoding import grids
 from ..scoring import known_columns, node_scores, numbered
@@ -71,9 +71,7 @@ class PhraseCrf(Crf):
     def fit(
         self, examples: Sequence[Example], dev: Sequence[Example] = (), watch: Watcher | None = None
     ) -> TrainingReport:
-        examples = [e for e in examples if e.gold is not None and len(e.pair.source) and len(e.pair.target)]
-        if not examples:
-            raise ConfigError("there is nothing to train on: no example has gold links and words on both sides")
+        examples = learnable(examples)
         examples.sort(key=lambda e: len(e.pair.target))  # what features work quickest on
         pairs = [e.pair for e in examples]
         batch = self.features(pairs)

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...errors import ConfigError, ModelError
 from ...types import Alignment, Example, SentencePair, trusted
-from ..base import Step, TrainingReport, Watcher
+from ..base import Step, TrainingReport, Watcher, learnable
 from .features import JOINT, Extractor, Problem
 from .search import Model, search
 from .words import Lexicon
@@ -117,9 +117,7 @@ class Stanford:
     def fit(
         self, examples: Sequence[Example], dev: Sequence[Example] = (), watch: Watcher | None = None
     ) -> TrainingReport:
-        examples = [e for e in examples if e.gold is not None and len(e.pair.source) and len(e.pair.target)]
-        if not examples:
-            raise ConfigError("there is nothing to train on: no example has gold links and words on both sides")
+        examples = learnable(examples)
         problems = self.prepared([e.pair for e in examples])
         golds = [e.gold for e in examples if e.gold is not None]
         wanted = [
