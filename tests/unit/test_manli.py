@@ -1,4 +1,4 @@
-"""The perceptron against Figure 3 written out, and the aligners: training, saving, mistakes, constraints."""
+"""The perceptron against Figure 3 written out, and the aligners: training, saving, mistakes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from templates import corpus
 
-from jacana_torch.aligners.base import Trainable
+from jacana_torch.aligners.base import Trainable, learnable
 from jacana_torch.aligners.manli.aligner import Manli
 from jacana_torch.aligners.manli.exact import ManliExact
 from jacana_torch.aligners.manli.gold import reachable
@@ -176,6 +176,34 @@ def test_the_report_says_what_is_out_of_reach():
     assert report.converged and "one to one" in report.notes[0]
 
 
+def test_examples_that_teach_nothing_change_nothing():
+    pair, empty = TRAINING[0].pair, Sentence((), {"pos": (), "lemma": (), "head": ()})
+    useless = [
+        Example(pair, None),
+        Example(SentencePair(empty, pair.target), Alignment(0, len(pair.target))),
+        Example(SentencePair(pair.source, empty), Alignment(len(pair.source), 0)),
+    ]
+    assert learnable([*useless, *TRAINING, *useless]) == TRAINING
+    for one in useless:
+        with pytest.raises(ConfigError, match="nothing to train on"):
+            learnable([one])
+
+
+def test_no_more_is_held_at_once_than_fits_and_batches_leave_nothing_out(monkeypatch):
+    aligner, pairs = trained(), [e.pair for e in HELD_OUT]
+    together = aligner.align(pairs)
+    edits = {id(pair): len(pair.source) * len(pair.target) * aligner.max_phrase**2 for pair in pairs}
+    most = 2 * max(edits.values())
+    for limit in (1, most, sum(edits.values())):
+        monkeypatch.setattr("jacana_torch.aligners.manli.aligner.AT_ONCE", limit)
+        batches = list(aligner._batches(pairs))
+        assert [pair for batch in batches for pair in batch] == pairs
+        assert all(len(batch) == 1 or sum(edits[id(pair)] for pair in batch) <= limit for batch in batches)
+        assert len(batches) == {1: len(pairs), sum(edits.values()): 1}.get(limit, len(batches))
+        assert aligner.align(pairs) == together
+    assert list(aligner._batches([])) == []
+
+
 def test_annealing_can_decode_while_training():
     aligner = trained(train_by="annealing", epochs=3, burn_in=1, steps=40)
     found = score([e.gold for e in HELD_OUT], aligner.align([e.pair for e in HELD_OUT]))
@@ -246,52 +274,3 @@ def test_a_state_that_does_not_fit_is_told():
 def test_resources_are_named_and_looked_for_before_any_work():
     assert Manli().resources == ("glove-840b", "wordnet") and Manli(**QUICK).resources == ()
     assert Model(Manli(ppdb=True)).resources == ("glove-840b", "mwa-ppdb", "wordnet")
-
-
-# Constraints
-
-
-def test_constraints_read_the_parse_and_are_switched_one_by_one():
-    both = (True, False)
-    requires = {(m, k): ManliExact(modifier=m, lineage=k).requires for m in both for k in both}
-    assert requires.pop((False, False)) == ("lemma", "pos")
-    assert set(requires.values()) == {("head", "lemma", "pos")}
-
-
-def links(aligner, pair, **switches):
-    other = ManliExact(**QUICK, **{"modifier": False, "lineage": False, **switches})
-    other.restore(aligner.state())
-    return other.align([pair])[0].sure
-
-
-def test_function_words_are_aligned_only_with_what_they_belong_to():
-    words = {"pos": ("DT", "NN", "IN"), "head": (1, -1, 1)}
-    source = Sentence(("the", "lamp", "of"), {**words, "lemma": ("the", "lamp", "of")})
-    target = Sentence(("the", "boat", "of"), {**words, "lemma": ("the", "boat", "of")})
-    pair = SentencePair(source, target)
-    aligner = ManliExact(**QUICK)
-    names = aligner.extract.columns.names
-    weights = np.zeros(len(names))
-    for name, value in {"type.EQ": 1.0, "type.SUB": -9.0, "size.2x2": -9.0}.items():
-        weights[names.index(name)] = value
-    aligner.restore({"names": list(names), "weights": weights})
-    assert links(aligner, pair) == {(0, 0), (2, 2)}
-    assert links(aligner, pair, modifier=True) == {(2, 2)}
-    assert links(aligner, pair, lineage=True) == {(0, 0)}
-    assert links(aligner, pair, modifier=True, lineage=True) == set()
-    related = replace(pair, target=replace(target, tokens=source.tokens, layers=source.layers))
-    assert links(aligner, related, modifier=True, lineage=True) == {(0, 0), (1, 1), (2, 2)}
-
-
-def test_a_loss_is_taken_where_it_lets_more_be_won():
-    """Aligning the nouns costs 1.5, and lets two words of 1 each be aligned."""
-    words = {"pos": ("DT", "CD", "NN"), "head": (2, 2, -1)}
-    source = Sentence(("the", "two", "lamps"), {**words, "lemma": ("the", "two", "lamps")})
-    target = Sentence(("the", "two", "boats"), {**words, "lemma": ("the", "two", "boats")})
-    aligner = ManliExact(**QUICK)
-    names = aligner.extract.columns.names
-    for cost, expected in ((1.5, {(0, 0), (1, 1), (2, 2)}), (2.5, set())):
-        values = {"type.EQ": 1.0, "type.SUB": -cost, **dict.fromkeys(("size.1x2", "size.2x1", "size.2x2"), -9.0)}
-        weights = np.array([values.get(name, 0.0) for name in names])
-        aligner.restore({"names": list(names), "weights": weights})
-        assert links(aligner, SentencePair(source, target), modifier=True) == expected
