@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from .aligners.base import Aligner, Trainable
+from .aligners.base import Aligner, CannotExplain, Explains, Trainable
 from .annotate.tokenize import tokenize
 from .errors import ConfigError
+from .explain import Explanation
 from .types import PROVIDERS, Alignment, Sentence, SentencePair
 
 Side = str | Sequence[str] | Sentence
@@ -109,18 +110,43 @@ class Model:
         """One alignment a pair, in order. `symmetrize` overrides how the two directions are joined; without
         `confidence` there are links alone, which is faster."""
         ready = self.prepare(pairs)
-        options: dict[str, Any] = {}
-        if symmetrize is not None:
-            if not hasattr(self.aligner, "directions"):
-                raise ConfigError(
-                    f"{type(self.aligner).__name__} has one direction, so there is nothing to symmetrize"
-                )
-            options["symmetrize"] = symmetrize
+        options: dict[str, Any] = self._symmetrizing(symmetrize)
         if confidence:
             return self.aligner.align(ready, **options)
         if "confidence" in inspect.signature(self.aligner.align).parameters:
             options["confidence"] = False
         return [_links_alone(alignment) for alignment in self.aligner.align(ready, **options)]
+
+    def _symmetrizing(self, symmetrize: str | None) -> dict[str, str]:
+        """The option for the aligner, which must have two directions to take it."""
+        if symmetrize is None:
+            return {}
+        if not hasattr(self.aligner, "directions"):
+            raise ConfigError(
+                f"{type(self.aligner).__name__} has one direction, so there is nothing to symmetrize"
+            )
+        return {"symmetrize": symmetrize}
+
+    def explain(self, pair: SentencePair | tuple[Side, Side], symmetrize: str | None = None) -> Explanation:
+        """Why words are linked and others are not: `.link(i, j)`, `.links()`, `.to_dict()`, `.to_text()`."""
+        return next(self.explanations([pair], symmetrize))
+
+    def explanations(
+        self, pairs: Sequence[SentencePair | tuple[Side, Side]], symmetrize: str | None = None
+    ) -> Iterator[Explanation]:
+        """One a pair, in order, which is faster for many than one by one. Those of an aligner that cannot give
+        reasons say so. Hold few: each keeps the features of its neighbours alive (`to_dict` does not)."""
+        ready = self.prepare(pairs)
+        self._symmetrizing(symmetrize)
+        reason = "it is no linear model"
+        if isinstance(self.aligner, Explains):
+            try:
+                return self.aligner.explain(ready, symmetrize)
+            except CannotExplain as error:
+                reason = str(error)
+        note = f"{type(self.aligner).__name__} gives no reasons for its links: {reason}"
+        found = self.align(ready, symmetrize)
+        return (Explanation(*both, note=note) for both in zip(ready, found, strict=True))
 
     def state(self) -> dict[str, np.ndarray | list[str]]:
         return dict(self.aligner.state()) if isinstance(self.aligner, Trainable) else {}

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from ..errors import ConfigError
+from ..errors import ConfigError, JacanaError
+from ..explain import Explanation
+from ..symmetrize import Symmetrizer
 from ..types import Alignment, Example, SentencePair
 
 State = Mapping[str, "np.ndarray | list[str]"]
@@ -58,6 +60,21 @@ class Trainable(Aligner, Protocol):
         ...
 
     def restore(self, state: State) -> None: ...
+
+
+@runtime_checkable
+class Explains(Protocol):
+    """An aligner that can say why. One whose kind sometimes can raises `CannotExplain` where it cannot."""
+
+    def explain(
+        self, pairs: Sequence[SentencePair], symmetrize: Symmetrizer | str | None = None
+    ) -> Iterator[Explanation]:
+        """One explanation a pair, in order, of what `align` makes of it."""
+        ...
+
+
+class CannotExplain(JacanaError):
+    """An aligner has links and no reasons; the message says what it lacks."""
 
 
 @dataclass(frozen=True)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from ..errors import ConfigError
+from ..explain import Explanation
 from ..symmetrize import Symmetrizer, symmetrizer
 from ..types import Alignment, Example, SentencePair
-from .base import Trainable, TrainingReport, Watcher
+from .base import CannotExplain, Trainable, TrainingReport, Watcher
 from .crf import Crf
 from .decoding import grids
 from .scoring import node_scores
@@ -71,6 +73,21 @@ class Bidirectional:
     ) -> list[Alignment]:
         join = _function(symmetrize or self.symmetrize)
         return [join(f, b) for f, b in zip(*self.directions(pairs, confidence), strict=True)]
+
+    def explain(
+        self, pairs: Sequence[SentencePair], symmetrize: Symmetrizer | str | None = None
+    ) -> Iterator[Explanation]:
+        """What features say of the links in either direction, and what was made of the two."""
+        from .explaining import explained, name_of
+
+        one, other = self.forward, self.backward
+        if not (
+            isinstance(one, Crf) and isinstance(other, Crf) and type(one).align is type(other).align is Crf.align
+        ):
+            raise CannotExplain(f"only two chains of single words can, and {type(one).__name__} is none")
+        join = symmetrize or self.symmetrize
+        _function(join)  # an unknown name is an error now, not at the first explanation
+        return explained(one, other, pairs, partial(self.align, symmetrize=join), name_of(join))
 
     def state(self) -> dict[str, np.ndarray | list[str]]:
         parts = {"forward": self.forward.state(), "backward": self.backward.state()}

@@ -6,7 +6,7 @@ Examples in, weights by feature name out; pairs in, alignments with posteriors o
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -17,11 +17,13 @@ from ..crf.linear import RawBlock
 from ..crf.objective import Lattices, Objective, lattices
 from ..crf.states import POLICIES, gold_states
 from ..errors import ConfigError, ModelError
+from ..explain import Explanation
 from ..features.base import Block, EdgeFamily, NodeFamily
 from ..features.featureset import FeatureBatch, FeatureSet
+from ..symmetrize import Symmetrizer
 from ..train.minimise import minimise
 from ..types import Alignment, Example, SentencePair
-from .base import Step, TrainingReport, Watcher
+from .base import CannotExplain, Step, TrainingReport, Watcher
 from .decoding import decoded, grids
 from .scoring import Scorer, known_columns, node_scores, numbered
 
@@ -202,6 +204,16 @@ class Crf:
         layout = Layout(n_source, n_target, self.batch_cells, self.device)
         flat = (torch.as_tensor(vector, device=self.device) for vector in (nodes, *self.scorer().edges(layout)))
         return decoded(layout, tuple(flat), confidence)
+
+    def explain(
+        self, pairs: Sequence[SentencePair], symmetrize: Symmetrizer | str | None = None
+    ) -> Iterator[Explanation]:
+        """What features say of the links that `align` finds; there is one direction, so nothing to symmetrize."""
+        from .explaining import explained
+
+        if type(self).align is not Crf.align:
+            raise CannotExplain("only a chain of single words is taken apart so far, and this one has phrases too")
+        return explained(self, None, pairs, self.align)
 
     # Persistence
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..crf.layout import Layout
 from ..crf.linear import RawBlock, add_scores
-from ..features.base import Block, WordFamily
+from ..features.base import Block, NodeBlocks, WordFamily
 from ..features.featureset import FeatureSet, checked
 from ..features.grid import Grid
 from ..features.meeting import Memory, Signal, WordPairs
@@ -40,7 +40,7 @@ class Scorer:
     """Scores of grids under one set of weights; what pairs of words say, and edges of each length, is kept."""
 
     def __init__(self, features: FeatureSet, names: Sequence[str], weights: np.ndarray) -> None:
-        self._features, self._names, self._weights = features, names, weights.copy()
+        self._features, self.names, self.weights = features, names, weights.copy()
         self._number = {name: i for i, name in enumerate(names)}
         self._columns: dict[tuple[str, tuple[str, ...]], np.ndarray] = {}
         self._tables: dict[int, dict[str, np.ndarray]] = {}
@@ -52,20 +52,23 @@ class Scorer:
 
     def has(self, names: Sequence[str], weights: np.ndarray) -> bool:
         """Whether these are still its weights; they change in place where a model is being trained."""
-        return names is self._names and np.array_equal(weights, self._weights)
+        return names is self.names and np.array_equal(weights, self.weights)
 
     def edges(self, layout: Layout) -> list[np.ndarray]:
         """Scores of edges, starts and ends of the layout's lengths, each with a padding entry."""
         tables = [self._edge_scores(n) for n in layout.distinct.tolist()]
         return [np.concatenate([*(t[space] for t in tables), np.zeros(1)]) for space in ("edge", "start", "end")]
 
-    def nodes(self, grid: Grid) -> tuple[np.ndarray, np.ndarray]:
-        """Scores of NULL [Ts] and of links [C]: what words alone say is remembered, the rest is worked out."""
+    def nodes(self, grid: Grid, said: list[NodeBlocks] | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Scores of NULL [Ts] and of links [C]: what words alone say is remembered, the rest is worked out, and
+        added to `said`, a family at a time, where somebody wants to know."""
         null, link = np.zeros(len(grid.source_pair)), np.zeros(grid.n_cells)
         for signal in self._signals:
             link += grid.figure(signal, directed=True)
         for family in self._features.node:
             blocks = family(grid)
+            if said is not None:
+                said.append(blocks)
             for total, part in ((null, blocks.null), (link, blocks.link)):
                 for block in part:
                     self._add(total, family.name, checked(family.name, block, len(total)))
@@ -80,13 +83,17 @@ class Scorer:
         return total
 
     def _add(self, total: np.ndarray, family: str, block: Block) -> None:
+        add_scores(total, self.known(family, block), self.weights)
+
+    def known(self, family: str, block: Block) -> RawBlock:
+        """A family's block under weight numbers."""
         columns = self._columns.get((family, block.names))
         if columns is None:
             columns = numbered([f"{family}.{name}" for name in block.names], self._number)
             if len(self._columns) > MOST_NAMES:  # names of some words and tags are new in every batch
                 self._columns.clear()
             self._columns[family, block.names] = columns
-        add_scores(total, known_columns(block, columns), self._weights)
+        return known_columns(block, columns)
 
     def _edge_scores(self, n: int) -> dict[str, np.ndarray]:
         if n not in self._tables:

@@ -18,7 +18,7 @@ FLOORS = (
     ("errors", "version"),
     ("types", "resources", "construct", "parallel"),
     ("corpora", "symmetrize", "annotate", "evaluate", "view"),
-    ("features",),
+    ("features", "explain"),
     ("crf",),
     ("train",),
     ("aligners",),
