@@ -5,6 +5,9 @@ from setuptools import find_packages, setup
 setup(
     packages=[*find_packages(include=["jacana_torch", "jacana_torch.*"]), "jacana_torch.conf"],
     package_dir={"jacana_torch.conf": "conf"},
-    package_data={"jacana_torch": ["py.typed", "models/**/*"], "jacana_torch.conf": ["**/*.yaml", "*.yaml"]},
+    package_data={
+        "jacana_torch": ["py.typed", "models/**/*", "view/assets/*"],
+        "jacana_torch.conf": ["**/*.yaml", "*.yaml"],
+    },
     include_package_data=False,
 )

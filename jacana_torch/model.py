@@ -112,10 +112,12 @@ class Model:
         ready = self.prepare(pairs)
         options: dict[str, Any] = self._symmetrizing(symmetrize)
         if confidence:
-            return self.aligner.align(ready, **options)
+            found = self.aligner.align(ready, **options)
+            return [alignment.of(pair) for alignment, pair in zip(found, ready, strict=True)]
         if "confidence" in inspect.signature(self.aligner.align).parameters:
             options["confidence"] = False
-        return [_links_alone(alignment) for alignment in self.aligner.align(ready, **options)]
+        found = self.aligner.align(ready, **options)
+        return [_links_alone(alignment).of(pair) for alignment, pair in zip(found, ready, strict=True)]
 
     def _symmetrizing(self, symmetrize: str | None) -> dict[str, str]:
         """The option for the aligner, which must have two directions to take it."""

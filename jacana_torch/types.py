@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from .errors import MissingLayer
+from .view.drawn import Drawn
 
 Link = tuple[int, int]
 
@@ -93,11 +94,12 @@ class SentencePair:
 
 
 @dataclass(frozen=True)
-class Alignment:
+class Alignment(Drawn):
     """Links (i, j) between a sentence of `n_source` tokens and one of `n_target`, 0-based.
 
     `sure` and `possible` are disjoint (a link in both is sure). `confidence` may hold a probability for any
-    link, `score` one figure for the whole alignment.
+    link, `score` one figure for the whole alignment. Alignments that a model made know their `pair`, and can
+    be shown without it; they compare and pickle as links alone.
     """
 
     n_source: int
@@ -131,6 +133,12 @@ class Alignment:
     @property
     def all_links(self) -> list[Link]:
         return sorted(self.sure | self.possible)
+
+    def of(self, pair: SentencePair) -> Alignment:
+        """The same, knowing its pair."""
+        alignment = object.__new__(Alignment)
+        alignment.__dict__.update(self.__dict__, pair=pair)
+        return alignment
 
     def flip(self) -> Alignment:
         return trusted(

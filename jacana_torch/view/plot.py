@@ -1,0 +1,65 @@
+"""A matplotlib plot of one alignment, for papers: words, links of a kind and confidences in, axes out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..errors import JacanaError
+from .kinds import ASIDE, HIT, INVENTION, LINK, MISS
+from .layout import clean
+from .svg import COLOURS, FAINTEST
+
+if TYPE_CHECKING:
+    from ..types import Link
+
+INCH = 0.3  # of a cell
+MARKERS = {LINK: "s", HIT: "s", MISS: "o", INVENTION: "x", ASIDE: "D"}
+NAMES = {LINK: "link", HIT: "hit", MISS: "missed", INVENTION: "invented", ASIDE: "possible"}
+
+
+def plot(
+    source: Sequence[str],
+    target: Sequence[str],
+    links: Mapping[Link, str],
+    confidence: Mapping[Link, float] | None = None,
+    ax: Any = None,
+) -> Any:
+    """Source words down, target words across. Draws on `ax`, or on the axes of a figure of its own."""
+    ax = ax if ax is not None else _axes(len(source), len(target))
+    for tokens, axis in ((target, ax.xaxis), (source, ax.yaxis)):
+        # A pair of dollar signs would be read as mathematics.
+        axis.set_ticks(range(len(tokens)), [clean(token) for token in tokens])
+        for label in axis.get_ticklabels():
+            label.set_parse_math(False)
+        axis.set_ticks([k - 0.5 for k in range(1, len(tokens))], minor=True)
+    ax.tick_params(axis="x", top=True, labeltop=True, bottom=False, labelbottom=False, rotation=90)
+    ax.tick_params(which="minor", length=0)
+    ax.grid(which="minor", alpha=0.3, linewidth=0.6)
+    ax.set_xlim(-0.5, max(len(target), 1) - 0.5)
+    ax.set_ylim(max(len(source), 1) - 0.5, -0.5)
+    ax.set_aspect("equal")
+    for kind in dict.fromkeys(links.values()):
+        spots = [link for link, other in links.items() if other == kind]
+        alpha = [FAINTEST + (1 - FAINTEST) * min(max((confidence or {}).get(k, 1.0), 0.0), 1.0) for k in spots]
+        hollow = (
+            {"facecolors": "none", "edgecolors": COLOURS[kind]}
+            if kind in (MISS, ASIDE)
+            else {"color": COLOURS[kind]}
+        )
+        ax.scatter(
+            [j for _, j in spots], [i for i, _ in spots], s=90, marker=MARKERS[kind], alpha=alpha,
+            label=NAMES[kind], zorder=3, **hollow,
+        )  # fmt: skip
+    if set(links.values()) - {LINK}:
+        ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1), frameon=False)
+    return ax
+
+
+def _axes(rows: int, columns: int) -> Any:
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError:
+        raise JacanaError("plots need matplotlib: pip install 'jacana-torch[plot]'") from None
+    size = (max(columns, 3) * INCH + 2, max(rows, 3) * INCH + 1)
+    return plt.subplots(figsize=size, layout="constrained")[1]
