@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cached_property
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
@@ -16,10 +17,11 @@ import torch
 from ..crf.alternatives import Alternatives
 from ..crf.inference import marginals, viterbi
 from ..crf.layout import Layout
-from ..explain import Choice, Margin, Moved, Reason, Step
+from ..explain import Choice, Margin, Moved, Reasons, Step
 from ..features.grid import Grid
 from ..types import Alignment
-from .reasons import Contributions, Reasons, Spoken
+from .reasons import Contributions, Spoken
+from .scoring import LONGEST_KEPT, Scorer
 
 if TYPE_CHECKING:
     from .crf import Crf
@@ -60,11 +62,25 @@ class Steps:
         return self._known[kind, cell]
 
 
+_STEPS: WeakKeyDictionary[Scorer, dict[int, Steps]] = WeakKeyDictionary()
+
+
+def _steps(crf: Crf, n: int) -> Steps:
+    """Those of common lengths are kept as long as the scorer is."""
+    known = _STEPS.setdefault(crf.scorer(), {})
+    if n in known:
+        return known[n]
+    steps = Steps(crf, n)
+    if n <= LONGEST_KEPT:
+        known[n] = steps
+    return steps
+
+
 @torch.no_grad()
 def chains(crf: Crf, grid: Grid, name: str) -> list[Chain]:
     """One for each pair of the grid, seen in the direction that the grid has; `name` says which that is."""
     spoken = Spoken(crf.scorer(), grid, crf.features.node)
-    steps = {n: Steps(crf, n) for n in np.unique(grid.n_target).tolist()}
+    steps = {n: _steps(crf, n) for n in np.unique(grid.n_target).tolist()}
     layout = Layout(grid.n_source, grid.n_target, crf.batch_cells, crf.device)
     nodes = np.concatenate([spoken.null, spoken.link, np.zeros(1)])
     flat = [torch.as_tensor(x, device=crf.device) for x in (nodes, *crf.scorer().edges(layout))]
@@ -121,7 +137,7 @@ class Chain:
         """Why the token takes that position (None: no link), or why it does not."""
         state, best = _state(position), int(self.states[token])
         chosen = state == best
-        path = self.states if chosen else self._alternatives.path(token, state)
+        path = self.states if chosen else self._alternatives.path(token, state, self.states)
         rival = self._alternatives.rival(token, state) if chosen else best
         if not self._reasons:
             self._learn(self._likely())
@@ -140,18 +156,19 @@ class Chain:
         )
 
     def _margin(self, token: int, here: np.ndarray, rival: int) -> Margin:
-        state = int(here[token])
-        there = self.states if rival == self.states[token] else self._alternatives.path(token, rival)
-        own = _difference([self._of(token, state)], [self._of(token, rival)])
-        steps = set(enumerate(_transitions(here))), set(enumerate(_transitions(there)))
-        unlike = ([self._steps.reasons(*step) for _, step in one - other] for one, other in (steps, steps[::-1]))
+        state, best = int(here[token]), int(self.states[token])
+        there = self.states if rival == best else self._alternatives.path(token, rival, self.states)
+        apart = np.flatnonzero(here != there).tolist()
+        between = sorted({m + side for m in apart for side in (0, 1)})  # step m leads to token m
+        steps = [[self._steps.reasons(*step) for step in _transitions(path, between)] for path in (here, there)]
         moved = [
             Moved(m, _position(a), _position(b), float(self.node[m, a] - self.node[m, b]))
-            for m, (a, b) in enumerate(zip(here.tolist(), there.tolist(), strict=True))
-            if a != b and m != token
+            for m, a, b in zip(apart, here[apart].tolist(), there[apart].tolist(), strict=True)
+            if m != token
         ]
         scores = self._alternatives.score[token]
-        return Margin(float(scores[state] - scores[rival]), own, _difference(*unlike), tuple(moved))
+        own = Reasons.difference([self._of(token, state)], [self._of(token, rival)])
+        return Margin(float(scores[state] - scores[rival]), own, Reasons.difference(*steps), tuple(moved))
 
     def _around(self, path: np.ndarray, token: int) -> tuple[Step, ...]:
         """The steps into a token's state and out of it."""
@@ -162,7 +179,7 @@ class Chain:
                 None if b is None else _position(b),
                 self._steps.reasons(a, b),
             )
-            for a, b in _transitions(path)[token : token + 2]
+            for a, b in _transitions(path, (token, token + 1))
         )
 
     def _of(self, token: int, state: int) -> Reasons:
@@ -197,20 +214,6 @@ def _position(state: int) -> int | None:
     return None if state == NULL else state - 1
 
 
-def _transitions(path: np.ndarray) -> list[tuple[int | None, int | None]]:
-    """Each step of a path, those from its beginning and to its end too."""
-    states = path.tolist()
-    return list(zip([None, *states], [*states, None], strict=True))
-
-
-def _difference(here: Iterable[Reasons], there: Iterable[Reasons]) -> Reasons:
-    """By feature, values here less values there; the strongest first."""
-    values: dict[str, float] = {}
-    weights: dict[str, float] = {}
-    for sign, side in ((1.0, here), (-1.0, there)):
-        for reasons in side:
-            for feature, value, weight in reasons:
-                values[feature] = values.get(feature, 0.0) + sign * value
-                weights[feature] = weight
-    unlike = [Reason(feature, value, weights[feature]) for feature, value in values.items() if value]
-    return tuple(sorted(unlike, key=lambda reason: (-abs(reason.contribution), reason.feature)))
+def _transitions(path: np.ndarray, to: Iterable[int]) -> list[tuple[int | None, int | None]]:
+    """The steps of a path to these tokens; None stands for its beginning, and for the end behind its last one."""
+    return [(int(path[m - 1]) if m else None, int(path[m]) if m < len(path) else None) for m in to]

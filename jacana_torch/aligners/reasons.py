@@ -11,13 +11,11 @@ from functools import cached_property
 import numpy as np
 
 from ..crf.linear import RawBlock
-from ..explain import Reason
+from ..explain import Reasons
 from ..features.base import Block, NodeBlocks, NodeFamily
 from ..features.featureset import word_blocks
 from ..features.grid import Grid
 from .scoring import Scorer
-
-Reasons = tuple[Reason, ...]
 
 
 class Contributions:
@@ -35,11 +33,11 @@ class Contributions:
         value = np.bincount(where, np.concatenate([v for *_, v in found] or [np.zeros(0)]), len(code))
         cell, column = code // size, code % size
         weight = self._weights[column]
-        order = np.lexsort((column, -np.abs(value * weight), cell))
-        rows = zip(column[order].tolist(), value[order].tolist(), weight[order].tolist(), strict=True)
-        reasons = [Reason(self._names[k], v, w) for k, v, w in rows]
         bounds = np.searchsorted(cell, np.arange(len(asked) + 1)).tolist()
-        return [tuple(reasons[a:b]) for a, b in zip(bounds, bounds[1:], strict=False)]
+        return [
+            Reasons(self._names, column[a:b], value[a:b], weight[a:b])
+            for a, b in zip(bounds, bounds[1:], strict=False)
+        ]
 
 
 def _entries(block: RawBlock, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -25,14 +25,19 @@ class Alternatives:
             self._after[m] = (edge + (node[m + 1] + self._after[m + 1])).max(1)
         self.score = self._before + self._after
 
-    def path(self, position: int, state: int) -> np.ndarray:
-        """[M] the best path with that state there; ties go to the smallest state."""
-        path = np.empty(len(self._node), dtype=np.int64)
+    def path(self, position: int, state: int, best: np.ndarray) -> np.ndarray:
+        """[M] the best path with that state there. `best` is the best of all: where the two meet they stay
+        together. Ties go to the smallest state."""
+        path = best.copy()
         path[position] = state
         for m in range(position, 0, -1):
             path[m - 1] = (self._before[m - 1] + self._edge[:, path[m]]).argmax()
+            if path[m - 1] == best[m - 1]:
+                break
         for m in range(position + 1, len(path)):
             path[m] = (self._edge[path[m - 1]] + self._node[m] + self._after[m]).argmax()
+            if path[m] == best[m]:
+                break
         return path
 
     def rival(self, position: int, state: int) -> int | None:

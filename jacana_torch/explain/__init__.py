@@ -5,7 +5,7 @@ Aligners make `Explanation`s (see `Explains` in aligners/base.py); nothing here 
 
 from __future__ import annotations
 
-from .choice import Choice, Margin, Moved, Reason, Step
+from .choice import Choice, Margin, Moved, Reason, Reasons, Step
 from .explanation import Explanation, LinkExplanation
 
-__all__ = ["Choice", "Explanation", "LinkExplanation", "Margin", "Moved", "Reason", "Step"]
+__all__ = ["Choice", "Explanation", "LinkExplanation", "Margin", "Moved", "Reason", "Reasons", "Step"]

@@ -5,9 +5,11 @@ Everything here is a sum that can be checked: reasons add up to scores, and the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, overload
+
+import numpy as np
 
 from ..types import Alignment
 
@@ -23,8 +25,77 @@ class Reason(NamedTuple):
     def contribution(self) -> float:
         return self.value * self.weight
 
-    def to_dict(self) -> dict[str, Any]:
-        return {**self._asdict(), "contribution": self.contribution}
+
+class Reasons(Sequence[Reason]):
+    """Reasons, the strongest first; made into objects and put in order when they are looked at, as most never are.
+
+    `names` of all features, `numbers` of these, their `values` and `weights`.
+    """
+
+    __slots__ = ("_sorted", "names", "numbers", "values", "weights")
+
+    def __init__(self, names: Sequence[str], numbers: np.ndarray, values: np.ndarray, weights: np.ndarray) -> None:
+        self.names, self.numbers, self.values, self.weights = names, numbers, values, weights
+        self._sorted = False
+
+    def _rows(self, which: slice) -> Iterator[tuple[str, float, float]]:
+        if not self._sorted:
+            order = np.argsort(-np.abs(self.values * self.weights), kind="stable")
+            self.numbers, self.values, self.weights = (x[order] for x in (self.numbers, self.values, self.weights))
+            self._sorted = True
+        numbers, values, weights = (x[which].tolist() for x in (self.numbers, self.values, self.weights))
+        return zip(map(self.names.__getitem__, numbers), values, weights, strict=True)
+
+    @classmethod
+    def difference(cls, here: Sequence[Reasons], there: Sequence[Reasons]) -> Reasons:
+        """By feature: the values here less those there, where these are not the same."""
+        every = [*here, *there]
+        if not every:
+            return NO_REASONS
+        numbers, first, where = np.unique(
+            np.concatenate([reasons.numbers for reasons in every]), return_index=True, return_inverse=True
+        )
+        signed = [reasons.values for reasons in here] + [-reasons.values for reasons in there]
+        values = np.bincount(where, np.concatenate(signed), len(numbers))
+        weights = np.concatenate([reasons.weights for reasons in every])[first]
+        unlike = values != 0
+        return cls(every[0].names, numbers[unlike], values[unlike], weights[unlike])
+
+    @property
+    def total(self) -> float:
+        """The sum of the contributions."""
+        return float(self.values @ self.weights)
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    @overload
+    def __getitem__(self, index: int) -> Reason: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[Reason]: ...
+
+    def __getitem__(self, index: int | slice) -> Reason | list[Reason]:
+        if isinstance(index, slice):
+            return [Reason(*row) for row in self._rows(index)]
+        place = range(len(self))[index]  # an IndexError where there is none
+        return Reason(*next(self._rows(slice(place, place + 1))))
+
+    def __iter__(self) -> Iterator[Reason]:
+        return iter(self[:])
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} reasons, {self.total:+.3f}>"
+
+    def to_dicts(self, top: int | None = None) -> list[dict[str, Any]]:
+        """Plain data; `top` keeps the strongest only."""
+        return [
+            {"feature": name, "value": value, "weight": weight, "contribution": value * weight}
+            for name, value, weight in self._rows(slice(top))
+        ]
+
+
+NO_REASONS = Reasons((), np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0))
 
 
 @dataclass(frozen=True)
@@ -35,15 +106,15 @@ class Step:
     kind: str
     before: int | None
     after: int | None
-    reasons: tuple[Reason, ...] = field(repr=False)
+    reasons: Reasons
 
     @property
     def score(self) -> float:
-        return sum(reason.contribution for reason in self.reasons)
+        return self.reasons.total
 
     def to_dict(self, top: int | None = None) -> dict[str, Any]:
         places = {"before": self.before, "after": self.after}
-        return {"kind": self.kind, **places, "score": self.score, "reasons": _dicts(self.reasons, top)}
+        return {"kind": self.kind, **places, "score": self.score, "reasons": self.reasons.to_dicts(top)}
 
 
 @dataclass(frozen=True)
@@ -69,15 +140,15 @@ class Margin:
     """
 
     value: float
-    own: tuple[Reason, ...] = field(repr=False)
-    transitions: tuple[Reason, ...] = field(repr=False)
+    own: Reasons
+    transitions: Reasons
     moved: tuple[Moved, ...] = ()
 
     def to_dict(self, top: int | None = None) -> dict[str, Any]:
         return {
             "value": self.value,
-            "own": _dicts(self.own, top),
-            "transitions": _dicts(self.transitions, top),
+            "own": self.own.to_dicts(top),
+            "transitions": self.transitions.to_dicts(top),
             "moved": [moved.to_dict() for moved in self.moved],
         }
 
@@ -100,7 +171,7 @@ class Choice:
     chosen: bool
     posterior: float
     score: float
-    reasons: tuple[Reason, ...] = field(repr=False)
+    reasons: Reasons
     steps: tuple[Step, ...] = field(repr=False)
     rival: int | None = None
     rival_posterior: float = 0.0
@@ -115,16 +186,12 @@ class Choice:
             "chosen": self.chosen,
             "posterior": self.posterior,
             "score": self.score,
-            "reasons": _dicts(self.reasons, top),
+            "reasons": self.reasons.to_dicts(top),
             "steps": [step.to_dict(top) for step in self.steps],
             "rival": self.rival,
             "rival_posterior": self.rival_posterior,
             "margin": None if self.margin is None else self.margin.to_dict(top),
         }
-
-
-def _dicts(reasons: Iterable[Reason], top: int | None) -> list[dict[str, Any]]:
-    return [reason.to_dict() for reason in list(reasons)[:top]]
 
 
 class Direction(Protocol):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from .choice import Choice, Reason
+from .choice import Choice, Reasons
 from .words import told
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def _choice_lines(choice: Choice, own: Sequence[str], other: Sequence[str], top:
     if margin is not None:
         lines += [f"  {line}" for line in _reason_lines(f"margin {margin.value:+.2f}", margin.own, top)]
         if margin.transitions:
-            total = sum(reason.contribution for reason in margin.transitions)
+            total = margin.transitions.total
             lines += [f"  {line}" for line in _reason_lines(f"steps {total:+.2f}", margin.transitions, top)]
         for moved in margin.moved[:top]:
             there = f"{_place(moved.here, other)}, not {_place(moved.there, other)}"
@@ -61,7 +61,7 @@ def _choice_lines(choice: Choice, own: Sequence[str], other: Sequence[str], top:
     return lines
 
 
-def _reason_lines(heading: str, reasons: Sequence[Reason], top: int) -> list[str]:
+def _reason_lines(heading: str, reasons: Reasons, top: int) -> list[str]:
     shown, rest = reasons[:top], reasons[top:]
     largest = max((abs(reason.contribution) for reason in shown), default=1.0) or 1.0
     lines = [heading]
