@@ -12,6 +12,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 
+from . import cli_serve, cli_view
 from .errors import JacanaError
 from .version import __version__
 
@@ -72,6 +73,8 @@ examples:
   jacana-torch compare data=msr annotate=given 'aligners=[sultan,hmm,crf]'
   jacana-torch compare data=msr cv=5 'train=[same,cv]' 'aligners=[crf]' symmetrizers=all output=table.tex
   jacana-torch compare data=msr 'aligners=[crf,{bare: "crf features=[string,position]"},standard,my/model]'""",
+    "serve": cli_serve.EXAMPLES,
+    "view": cli_view.EXAMPLES,
     "models": """
 examples:
   jacana-torch models""",
@@ -184,6 +187,10 @@ def build_parser() -> argparse.ArgumentParser:
 
     compare = command("compare", lambda arguments: _compare(arguments.overrides), "Compare systems on a corpus.")
     compare.add_argument("overrides", nargs="*", metavar="OVERRIDE", help="Hydra overrides and options")
+
+    cli_serve.add_options(command("serve", cli_serve.run, "Serve a page and an API that align and explain."))
+
+    cli_view.add_options(command("view", cli_view.run, "Make a page that shows alignments."))
 
     command("models", _models, "List the models that come with this.")
 

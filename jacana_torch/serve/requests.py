@@ -1,0 +1,216 @@
+"""What may be asked: the bytes of a request's body in, a checked `Asked` out, or a `Refused` that says why not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+from ..annotate.tokenize import tokenize
+from ..errors import ConfigError
+from ..symmetrize import symmetrizer
+from ..types import Link, Sentence, SentencePair
+from .limits import Limits
+from .work import Alignments, Explanations, Models, Question, spelt
+
+SIDES = ("source", "target")
+LONGEST_QUOTE = 60
+
+
+class Refused(Exception):
+    """A request that is not answered, with an HTTP status and a message for whoever sent it."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status, self.message = status, message
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Pairs, and what is asked of them."""
+
+    question: Question
+    pairs: list[SentencePair]
+
+
+def align_request(body: bytes, models: Models, limits: Limits) -> Asked:
+    """One pair as `source` and `target`, or many as `pairs`."""
+    asked = _object(body)
+    _known(asked, {*SIDES, "id", "pairs", "model", "symmetrize", "confidence"}, "the request")
+    confidence = asked.get("confidence", True)
+    if not isinstance(confidence, bool):
+        raise Refused(422, f"confidence should be true or false and is {_shown(confidence)}")
+    model = _model(asked, models)
+    question = Alignments(model, _symmetrize(asked, models, model), confidence)
+    if "pairs" not in asked:
+        return Asked(question, [_pair(asked, "", limits)])
+    if both := [name for name in (*SIDES, "id") if name in asked]:
+        raise Refused(422, f"either pairs or source and target, not both pairs and {' and '.join(both)}")
+    return Asked(question, _pairs(asked["pairs"], limits))
+
+
+def explain_request(body: bytes, models: Models, limits: Limits) -> Asked:
+    """One pair; `link` [i, j] asks about that link alone, `top` for that many reasons of each list."""
+    asked = _object(body)
+    _known(asked, {*SIDES, "id", "model", "symmetrize", "link", "top"}, "the request")
+    model = _model(asked, models)
+    if not models.explains(model):
+        raise Refused(422, f"the model {model} cannot explain itself; {_those_that_can(models)}")
+    symmetrize = _symmetrize(asked, models, model)
+    pair = _pair(asked, "", limits)
+    for side, sentence in zip(SIDES, (pair.source, pair.target), strict=True):
+        if not sentence:
+            raise Refused(422, f"{side} has no words, so there is nothing to explain")
+    return Asked(Explanations(model, symmetrize, _link(asked.get("link"), pair), _top(asked)), [pair])
+
+
+def _those_that_can(models: Models) -> str:
+    able = [name for name in models.names if models.explains(name)]
+    return f"these can: {', '.join(able)}" if able else "nor can any other here"
+
+
+def _object(body: bytes) -> Mapping[str, Any]:
+    try:
+        value = json.loads(body.decode("utf-8"), parse_constant=_not_a_number)
+    except UnicodeDecodeError as error:
+        raise Refused(
+            400, f"the body is not UTF-8: byte {error.object[error.start]:#04x} at {error.start}"
+        ) from None
+    except json.JSONDecodeError as error:
+        raise Refused(
+            400, f"the body is no JSON: {error.msg} at line {error.lineno}, column {error.colno}"
+        ) from None
+    except RecursionError:
+        raise Refused(400, "the body is JSON that is nested too deeply") from None
+    except ValueError as error:
+        raise Refused(400, f"the body is no JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise Refused(422, f"the body should be a JSON object and is {_shown(value)}")
+    return value
+
+
+def _not_a_number(name: str) -> float:
+    raise ValueError(f"{name} is not a number that JSON knows")
+
+
+def _known(asked: Mapping[str, Any], names: Collection[str], where: str) -> None:
+    """A misspelt option that is passed over would be an answer to another question."""
+    for name in asked:
+        if name not in names:
+            close = get_close_matches(name, names, 1)
+            meant = f": did you mean {close[0]}?" if close else f"; it may have {', '.join(sorted(names))}"
+            raise Refused(422, f"{where} has the field {_shown(name)}, which means nothing here{meant}")
+
+
+def _model(asked: Mapping[str, Any], models: Models) -> str:
+    name = asked.get("model")
+    if name is None:
+        return models.names[0]
+    if name not in models.names:
+        raise Refused(422, f"model should be one of {', '.join(models.names)} and is {_shown(name)}")
+    return name
+
+
+def _symmetrize(asked: Mapping[str, Any], models: Models, model: str) -> str | None:
+    """In one spelling, so that equal questions share a batch; None for the model's own way."""
+    name = asked.get("symmetrize")
+    if name is None:
+        return None
+    if not isinstance(name, str):
+        raise Refused(422, f"symmetrize should be a string and is {_shown(name)}")
+    if not models.symmetrizes(model):
+        raise Refused(422, f"the model {model} has one direction, so there is nothing to symmetrize")
+    try:
+        symmetrizer(name)
+    except ConfigError as error:
+        raise Refused(422, str(error)) from None
+    return spelt(name)
+
+
+def _pairs(given: Any, limits: Limits) -> list[SentencePair]:
+    if not isinstance(given, list):
+        raise Refused(422, f"pairs should be a list and is {_shown(given)}")
+    if len(given) > limits.pairs:
+        raise Refused(413, f"{len(given)} pairs are more than the {limits.pairs} that one request may have")
+    pairs = []
+    for k, item in enumerate(given):
+        where = f"pairs[{k}]"
+        if not isinstance(item, dict):
+            raise Refused(422, f"{where} should be an object with source and target and is {_shown(item)}")
+        _known(item, {*SIDES, "id"}, where)
+        pairs.append(_pair(item, f"{where}.", limits))
+    return pairs
+
+
+def _pair(item: Mapping[str, Any], where: str, limits: Limits) -> SentencePair:
+    source, target = (_sentence(item, side, where, limits) for side in SIDES)
+    name = item.get("id")
+    if name is not None and not isinstance(name, str):
+        raise Refused(422, f"{where}id should be a string and is {_shown(name)}")
+    return SentencePair(source, target, None if name is None else _encodable(name, f"{where}id"))
+
+
+def _sentence(item: Mapping[str, Any], side: str, where: str, limits: Limits) -> Sentence:
+    if side not in item:
+        raise Refused(422, f"{where}{side} is missing: a string, or a list of tokens")
+    given, name = item[side], f"{where}{side}"
+    if isinstance(given, str):
+        if len(given) > limits.characters:
+            raise _too_long(name, len(given), "characters", limits.characters)
+        sentence = Sentence(tokenize(_encodable(given, name)), text=given)
+    elif isinstance(given, list) and all(isinstance(token, str) for token in given):
+        if len(given) > limits.tokens:
+            raise _too_long(name, len(given), "tokens", limits.tokens)
+        if "" in given:
+            raise Refused(422, f"{name}[{given.index('')}] is an empty token")
+        if (characters := sum(map(len, given))) > limits.characters:
+            raise _too_long(name, characters, "characters", limits.characters)
+        _encodable("".join(given), name)
+        sentence = Sentence(tuple(given))
+    else:
+        raise Refused(422, f"{name} should be a string or a list of tokens and is {_shown(given)}")
+    if len(sentence) > limits.tokens:
+        raise _too_long(name, len(sentence), "tokens", limits.tokens)
+    return sentence
+
+
+def _too_long(name: str, length: int, what: str, most: int) -> Refused:
+    return Refused(413, f"{name} has {length} {what}, and a sentence may have {most}")
+
+
+def _link(given: Any, pair: SentencePair) -> Link | None:
+    if given is None:
+        return None
+    if not (isinstance(given, list) and len(given) == 2 and all(type(place) is int for place in given)):
+        raise Refused(422, f"link should be [i, j], counted from 0, and is {_shown(given)}")
+    i, j = given
+    if not (0 <= i < len(pair.source) and 0 <= j < len(pair.target)):
+        size = f"{len(pair.source)} x {len(pair.target)} tokens"
+        raise Refused(422, f"link {i}-{j} is out of range for {size}")
+    return i, j
+
+
+def _top(asked: Mapping[str, Any]) -> int | None:
+    top = asked.get("top")
+    if top is not None and (type(top) is not int or top < 1):
+        raise Refused(422, f"top should be a whole number above 0 and is {_shown(top)}")
+    return top
+
+
+def _encodable(text: str, name: str) -> str:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise Refused(422, f"{name} has half a surrogate pair at character {error.start}") from None
+    return text
+
+
+def _shown(value: Any) -> str:
+    """A value as it was sent, or its beginning."""
+    try:
+        text = json.dumps(value)
+    except RecursionError:
+        return "something nested too deeply"
+    return text if len(text) <= LONGEST_QUOTE else f"{text[:LONGEST_QUOTE]}..."

@@ -1,0 +1,438 @@
+"""The server, asked over sockets: right answers, kind refusals, and nobody harmed by anybody else."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import socket
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from urllib.parse import urlsplit
+
+import pytest
+from commands import WORDS, started, whole
+from serving import JSON, Client, served, until
+
+from jacana_torch import persist
+from jacana_torch.model import Model
+from jacana_torch.types import Alignment
+
+pytest.importorskip("starlette", reason="the extra serve is not installed")
+
+QUAINT = "caf\u00e9 \u201cquoted\u201d don't <b>&amp;</b> \u2028 end", "the caf\u00e9 is \U0001f600 </script>"
+TEXTS = [("Red dogs, old house.", "The old house: red dogs!"), ("", "dog"), ("book", " "), ("x", "y"), QUAINT]
+TEXTS += [(f"{WORDS[k]} {WORDS[k + 1]} {WORDS[k]}", f"{WORDS[k + 1]} {WORDS[k + 3]}") for k in range(12)]
+
+
+class Slow:
+    """An aligner whose work waits until it may go on; "boom" is more than it can bear."""
+
+    requires: tuple[str, ...] = ()
+
+    def __init__(self) -> None:
+        self.let, self.batches = threading.Event(), []
+        self.let.set()
+
+    def align(self, pairs):
+        self.batches.append([str(pair.source) for pair in pairs])
+        assert self.let.wait(20)
+        if any("boom" in pair.source.tokens for pair in pairs):
+            raise ZeroDivisionError("in a model")
+        return [Alignment(len(pair.source), len(pair.target)) for pair in pairs]
+
+
+@pytest.fixture(scope="module")
+def client(model):
+    with served({"tiny": persist.load(model), "bag": persist.load("bag_of_words")}, body=20_000) as client:
+        yield client
+
+
+@pytest.fixture
+def slow():
+    aligner = Slow()
+    yield aligner
+    aligner.let.set()
+
+
+def pair(text: str) -> dict:
+    return {"source": text, "target": "y"}
+
+
+def heard(opened: socket.socket) -> bytes:
+    """All that is answered on a connection, which the server closes afterwards or does not."""
+    answer = b""
+    while b"\r\n\r\n" not in answer or len(answer.split(b"\r\n\r\n", 1)[1]) < length_of(answer):
+        piece = opened.recv(65536)
+        assert piece, answer
+        answer += piece
+    return answer
+
+
+def length_of(answer: bytes) -> int:
+    return int(re.search(rb"content-length: (\d+)", answer)[1])
+
+
+# Answers
+
+
+def same(found: list[dict], wanted: list[dict]) -> bool:
+    """Everything; probabilities but for the last digits of a float32, which depend on the company in a batch."""
+    return len(found) == len(wanted) and all(map(alike, found, wanted))
+
+
+def alike(one: dict, other: dict) -> bool:
+    numbers = [{**item.get("confidence", {}), "score": item.get("score", 0)} for item in (one, other)]
+    rest = [{k: v for k, v in item.items() if k not in ("confidence", "score")} for item in (one, other)]
+    return rest[0] == rest[1] and numbers[0] == pytest.approx(numbers[1], abs=2e-6)
+
+
+def printed_by_align(cli, model, *options) -> list[dict]:
+    lines = "".join(f"{source}\t{target}\n" for source, target in TEXTS)
+    out = whole(cli("align", "--model", model, "--to", "jsonl", *options, stdin=lines))
+    return [json.loads(line) for line in out.split("\n")[:-1]]
+
+
+@pytest.mark.parametrize("symmetrize", [None, "union", "grow-diag-final-and", "backward"])
+@pytest.mark.parametrize("confidence", [True, False])
+def test_answers_are_those_of_align(client, cli, model, symmetrize, confidence):
+    options = ["--confidence"] * confidence + ([f"--symmetrize={symmetrize}"] if symmetrize else [])
+    more = {"confidence": confidence, **({"symmetrize": symmetrize} if symmetrize else {})}
+    texts = [{"source": source, "target": target} for source, target in TEXTS]
+    answer = client.post("/align", {"pairs": texts, **more})
+    assert answer.status == 200 and answer.json["model"] == "tiny"
+    wanted = printed_by_align(cli, model, *options)
+    assert same(answer.json["alignments"], wanted)
+    for text, one in zip(texts, wanted, strict=True):
+        assert same(client.post("/align", {**text, **more}).json["alignments"], [one])
+
+
+def test_tokens_are_taken_as_they_are(client):
+    answer = client.post("/align", {"id": "a/1", "source": ["dog.", "x y"], "target": ["x y", "dog."]}).json
+    assert answer["alignments"][0]["source"] == ["dog.", "x y"]
+    assert answer["alignments"][0]["id"] == "a/1"
+
+
+def test_another_model(client):
+    body = {"source": "old red dog", "target": "dog old", "model": "bag"}
+    assert client.post("/align", body).json["alignments"][0]["sure"] == [[0, 1], [2, 0]]
+
+
+def test_everyone_gets_their_own_answer(client, cli, model):
+    wanted = dict(zip(TEXTS, printed_by_align(cli, model, "--confidence"), strict=True))
+
+    def ask(k: int) -> bool:
+        source, target = text = TEXTS[k % len(TEXTS)]
+        answers = client.post("/align", {"source": source, "target": target}).json["alignments"]
+        return same(answers, [wanted[text]])
+
+    with ThreadPoolExecutor(16) as pool:
+        assert all(pool.map(ask, range(160)))
+
+
+def test_explanations_are_the_models_own(client, model):
+    source, target = "red dog house", "house red"
+    loaded = persist.load(model)
+    body = {"source": source, "target": target}
+    answer = client.post("/explain", {**body, "top": 3}).json
+    wanted = loaded.explain((source, target))
+    assert answer["links"] == [link.to_dict(3) for link in wanted.links()] and answer["links"]
+    assert answer["source"] == source.split() and answer["model"] == "tiny"
+    unlinked = client.post("/explain", {**body, "link": [1, 1], "symmetrize": "union"}).json
+    assert unlinked["links"] == [loaded.explain((source, target), "union").link(1, 1).to_dict()]
+    assert unlinked["symmetrize"] == "union" and not unlinked["links"][0]["linked"]
+
+
+def test_the_rest_of_the_api(client):
+    listed = client.get("/models").json
+    tiny, bag = listed["models"]
+    assert (tiny["name"], tiny["symmetrize"], tiny["explains"]) == ("tiny", "intersection", True)
+    assert "grow-diag" in tiny["symmetrizers"] and (bag["symmetrizers"], bag["symmetrize"]) == ([], None)
+    assert listed["limits"]["body"] == 20_000
+    assert client.get("/healthz").json["status"] == "ok"
+    described = client.get("/openapi.json").json
+    assert set(described["paths"]) == {"/align", "/explain", "/models", "/healthz"}
+    references = re.findall(r'"\$ref": "#/([^"]+)"', json.dumps(described))
+    for reference in references:
+        place = described
+        for step in reference.split("/"):
+            place = place[step]
+    assert len(references) > 10
+
+
+def test_the_examples_of_the_description_work(client):
+    described = client.get("/openapi.json").json
+    tried = 0
+    for path in ("/align", "/explain"):
+        method = described["paths"][path]["post"]
+        gives = method["responses"]["200"]["content"]["application/json"]["schema"]["$ref"]
+        schema = described["components"]["schemas"][gives.split("/")[-1]]
+        for example in method["requestBody"]["content"]["application/json"]["examples"].values():
+            answer = client.post(path, example["value"])
+            assert answer.status == 200, answer.message
+            assert set(schema["required"]) <= set(answer.json) <= set(schema["properties"])
+            tried += 1
+    assert tried == 4
+
+
+# Refusals
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "headers", "status", "message"),
+    [
+        ("POST", "/align", b"{", JSON, 400, "no JSON"),
+        ("POST", "/align", {"source": 1, "target": "a"}, JSON, 422, "source should be"),
+        ("POST", "/align", {"source": ["x"] * 3000, "target": "a"}, JSON, 413, "source has 3000 tokens"),
+        ("POST", "/align", b"x" * 20_001, JSON, 413, "larger than the 20000 bytes"),
+        ("POST", "/align", {"source": "a", "target": "b"}, {}, 415, "application/json and is not given"),
+        ("POST", "/align", b"a=b", {"Content-Type": "application/x-www-form-urlencoded"}, 415, "x-www-form"),
+        ("POST", "/explain", {"source": "a", "target": "b", "link": [0, 9]}, JSON, 422, "out of range"),
+        ("GET", "/align", None, {}, 405, "/align does not take GET"),
+        ("GET", "/page/../../x", None, {}, 404, "there is nothing at /page"),
+        ("GET", "/index.html%00<script>", None, {}, 404, "nothing at"),
+        ("POST", "/align/", {"source": "a", "target": "b"}, JSON, 404, "nothing at"),
+    ],
+)
+def test_refusals_are_kind_and_json(client, method, path, body, headers, status, message):
+    answer = client.request(method, path, body, headers)
+    assert answer.status == status and message in answer.message
+    assert answer.json["error"]["status"] == status
+    assert answer.headers["content-type"] == "application/json"
+
+
+def test_a_body_of_unknown_length_is_cut_off(client):
+    endless = (
+        b"POST /align HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+    )
+    with client.raw(endless) as opened:
+        for _ in range(10):
+            opened.sendall(b"1000\r\n" + b"x" * 0x1000 + b"\r\n")
+        assert opened.recv(4096).startswith(b"HTTP/1.1 413 ")
+
+
+def test_browsers_are_told_what_not_to_do(client):
+    for path in ("/", "/docs", "/page.js", "/draw.js", "/align", "/nowhere"):
+        answer = client.get(path)
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        policy = answer.headers["content-security-policy"]
+        assert policy.startswith("default-src 'none'; script-src 'self';") and "unsafe" not in policy
+        assert "access-control-allow-origin" not in answer.headers
+
+
+@pytest.mark.parametrize("path", ["/", "/docs"])
+def test_pages_need_nothing_from_elsewhere(client, path):
+    answer = client.get(path)
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+    page = answer.body.decode()
+    used = re.findall(r'(?:src|href)="([^"#]+)"', page)
+    assert len(used) > 4 and all(client.get(one).status == 200 for one in used)
+    assert not re.search(r"<script>|style=|\son\w+=", page)
+
+
+# Clients that harm no one
+
+
+def test_a_client_that_hangs_up_leaves_the_queue(slow):
+    with served({"slow": Model(slow)}) as client:
+        slow.let.clear()
+        first = client.sent("/align", pair("first"))
+        until(lambda: slow.batches)
+        gone, stays = client.sent("/align", pair("gone")), client.sent("/align", pair("stays"))
+        until(lambda: client.waiting() == 2)
+        gone.close()
+        first.close()
+        until(lambda: client.waiting() == 1)
+        slow.let.set()
+        assert stays.recv(4096).startswith(b"HTTP/1.1 200 ")
+        assert slow.batches == [["first"], ["stays"]]
+        stays.close()
+
+
+def test_one_clients_disaster_is_not_anothers(slow, caplog):
+    with served({"slow": Model(slow)}) as client:
+        slow.let.clear()
+        busy = client.sent("/align", pair("busy"))
+        until(lambda: slow.batches)
+        others = [client.sent("/align", pair(text)) for text in ("one", "boom", "two")]
+        until(lambda: client.waiting() == 3)
+        slow.let.set()
+        answers = [heard(one) for one in others]
+        assert [answer[:13] for answer in answers] == [b"HTTP/1.1 200 ", b"HTTP/1.1 500 ", b"HTTP/1.1 200 "]
+        assert b"not your fault" in answers[1] and b"ZeroDivision" not in answers[1]
+        assert "in a model" in caplog.text  # whoever runs it is told
+        for one in (busy, *others):
+            one.close()
+
+
+def test_a_full_queue_says_when_to_come_again(slow):
+    with served({"slow": Model(slow)}, queue=2, pairs=2) as client:
+        slow.let.clear()
+        opened = [client.sent("/align", pair("busy"))]
+        until(lambda: slow.batches)
+        opened.append(client.sent("/align", {"pairs": [pair("a"), pair("b")]}))
+        until(lambda: client.waiting() == 2)
+        answer = client.post("/align", pair("c"))
+        assert answer.status == 503 and int(answer.headers["retry-after"]) >= 1
+        assert "try again in" in answer.message
+        slow.let.set()
+        assert all(one.recv(4096).startswith(b"HTTP/1.1 200 ") for one in opened)
+
+
+def test_an_answer_that_takes_too_long_is_not_waited_for(slow):
+    with served({"slow": Model(slow)}, seconds=0.3) as client:
+        slow.let.clear()
+        answer = client.post("/align", pair("a"))
+        assert answer.status == 503 and "retry-after" in answer.headers
+        slow.let.set()
+        assert client.post("/align", pair("a")).status == 200
+
+
+HEAD = b"POST /align HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 30\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("sent", "answer"),
+    [
+        (b"", b""),
+        (b"GET / HTTP/1.1\r\nHost: x\r\nX-A: ", b""),
+        (HEAD, b"HTTP/1.1 408 "),
+        (HEAD + b'{"source": ', b"HTTP/1.1 408 "),
+        (HEAD.replace(b": 30", b": 9999999") + b"x", b"HTTP/1.1 413 "),
+    ],
+    ids=["silent", "half a head", "no body", "half a body", "a refused body"],
+)
+def test_slow_clients_are_not_waited_for(slow, sent, answer):
+    with served({"slow": Model(slow)}, patience=0.4) as client, client.raw(sent) as opened:
+        begun, heard = time.monotonic(), b""
+        while True:
+            try:
+                opened.sendall(b"x" if sent else b"")  # a byte now and then is no excuse
+                opened.settimeout(0.05)
+                piece = opened.recv(4096)
+            except TimeoutError:
+                assert time.monotonic() - begun < 5
+                continue
+            except OSError:
+                break
+            if not piece:
+                break
+            heard += piece
+        assert heard.startswith(answer) and (heard or not answer)
+        assert 0.2 < time.monotonic() - begun < 4
+        assert client.get("/healthz").status == 200
+
+
+def test_who_does_not_listen_is_not_spoken_to(slow):
+    many = {"pairs": [{"source": ["x" * 1000] * 10, "target": ["y"]}] * 1000}
+    with served({"slow": Model(slow)}, patience=0.4, body=20_000_000) as client:
+        with client.raw() as deaf:
+            deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            content = json.dumps(many).encode()
+            deaf.sendall(HEAD.replace(b": 30", f": {len(content)}".encode()) + content)
+            until(lambda: sum(map(len, slow.batches)) == 1000)
+            time.sleep(1.5)
+            deaf.settimeout(5)
+            with pytest.raises(ConnectionResetError):
+                while deaf.recv(1 << 16):
+                    pass
+                raise AssertionError("all of it came")
+        assert client.get("/healthz").status == 200
+
+
+def test_what_was_asked_before_the_end_is_answered(slow):
+    with served({"slow": Model(slow)}) as client:
+        slow.let.clear()
+        opened = client.sent("/align", pair("under way"))
+        until(lambda: slow.batches)
+        waits = client.sent("/align", pair("waits"))
+        idle = client.raw()
+        until(lambda: client.waiting() == 1)
+        threading.Timer(0.5, slow.let.set).start()
+    assert opened.recv(4096).startswith(b"HTTP/1.1 200 ") and waits.recv(4096).startswith(b"HTTP/1.1 200 ")
+    assert idle.recv(10) == b""
+    with pytest.raises(OSError):
+        client.get("/healthz")
+
+
+# The command
+
+
+@pytest.fixture
+def command(model):
+    """Started with these options: the process, and a client of what it says on stderr."""
+    processes = []
+
+    def start(*options: str):
+        process = started("serve", "--port", "0", "--model", model, *options)
+        processes.append(process)
+        said = ""
+        while "http://" not in said:
+            line = process.stderr.readline().decode()
+            assert line, said
+            said += line
+        where = urlsplit(re.search(r"http://\S+", said)[0])
+        return process, Client(where.hostname, where.port), said
+
+    yield start
+    for process in processes:
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_it_well(command, stop):
+    process, client, said = command("--max-tokens", "3")
+    assert "tiny at http://127.0.0.1:" in said and "nothing is encrypted" not in said
+    kept = client.raw(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+    assert kept.recv(4096).startswith(b"HTTP/1.1 200 ")
+    assert client.post("/align", {"source": "a b c d", "target": "a"}).status == 413
+    process.send_signal(stop)
+    out, err = process.communicate(timeout=20)
+    assert (process.returncode, out, err) == (0, b"", b"")
+
+
+def test_beyond_this_machine_it_warns(command):
+    _, client, said = command("--host", "0.0.0.0")
+    assert "0.0.0.0 is not this machine alone" in said and client.get("/healthz").status == 200
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--port", "70000"], "is not a port"),
+        (["--port", "-1"], "is not a port"),
+        (["--host", "no such host"], "no such host:8765 cannot be served at"),
+        (["--max-tokens", "0"], "not a whole number above 0"),
+        (["--max-queue", "5"], "has no room for a request of 1000"),
+        (["--port", "0", "--model", "no_such"], "there is no model 'no_such'"),
+        (["--port", "0", "--model", "bag_of_words", "bag_of_words"], "two models are called bag_of_words"),
+    ],
+)
+def test_mistakes_are_told_before_it_starts(cli, options, message):
+    code, out, err = cli("serve", *options)
+    assert (code, out) == (2, "") and message in err and "Traceback" not in err
+
+
+def test_a_port_that_is_taken(cli):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        code, _, err = cli("serve", "--port", str(port))
+    assert code == 2 and f"127.0.0.1:{port} cannot be served at (" in err and "--port" in err
+
+
+def test_without_the_extra_it_says_what_to_install(cli, monkeypatch):
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    code, _, err = cli("serve")
+    assert code == 2 and "serving needs uvicorn: pip install 'jacana-torch[serve]'" in err
+
+
+def test_many_connections_are_no_harm(slow):
+    with served({"slow": Model(slow)}, connections=20) as client:
+        opened = [client.raw() for _ in range(40)]
+        assert client.get("/healthz").status == 503
+        for one in opened:
+            one.close()
+        until(lambda: client.get("/healthz").status == 200)

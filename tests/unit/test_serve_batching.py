@@ -1,0 +1,193 @@
+"""Many askers, one worker: who shares a batch, who waits, and whose mistakes are whose."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jacana_torch.serve import batching
+from jacana_torch.serve.batching import Batcher, Busy
+
+
+class Worker:
+    """Doubles numbers, once it is let; remembers its batches."""
+
+    def __init__(self) -> None:
+        self.batches: list[tuple[Any, list[int]]] = []
+        self.let = threading.Event()
+        self.let.set()
+
+    def __call__(self, key: str, items: list[int]) -> list[int]:
+        self.batches.append((key, items))
+        assert self.let.wait(10)
+        if -1 in items:
+            raise ValueError("minus one")
+        return [2 * item for item in items]
+
+
+def run(
+    what: Callable[[Batcher, Worker], Coroutine], queue: int = 10**6, cost: Callable[[int], int] = lambda _: 1
+) -> Any:
+    async def main() -> Any:
+        worker = Worker()
+        async with Batcher(worker, cost, queue, prepare=lambda: None) as batcher:
+            return await asyncio.wait_for(what(batcher, worker), 10)
+
+    return asyncio.run(main())
+
+
+async def under_way(worker: Worker, batches: int = 1) -> None:
+    while len(worker.batches) < batches:
+        await asyncio.sleep(0.001)
+
+
+async def queued(batcher: Batcher, worker: Worker, *jobs: tuple[str, list[int]]) -> list[asyncio.Task]:
+    """The jobs' tasks, waiting in this order behind a worker that is busy with something else."""
+    worker.let.clear()
+    tasks = [asyncio.create_task(batcher.do("busy", [0]))]
+    await under_way(worker)
+    for key, items in jobs:
+        tasks.append(asyncio.create_task(batcher.do(key, items)))
+        await asyncio.sleep(0)
+    return tasks
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from("ab"), st.lists(st.integers(0, 99), max_size=30)), max_size=12),
+    st.integers(1, 40),
+)
+def test_everyone_gets_their_own_answers(jobs, budget):
+    before, batching.BUDGET = batching.BUDGET, budget
+    try:
+
+        async def what(batcher, worker):
+            return await asyncio.gather(*(batcher.do(key, items) for key, items in jobs)), worker.batches
+
+        answers, batches = run(what, cost=lambda item: item % 7 + 1)
+    finally:
+        batching.BUDGET = before
+    assert answers == [[2 * item for item in items] for _, items in jobs]
+    assert sorted((key, item) for key, items in batches for item in items) == sorted(
+        (key, item) for key, items in jobs for item in items
+    )
+
+
+def test_what_waits_together_is_done_together():
+    async def what(batcher, worker):
+        tasks = await queued(batcher, worker, ("a", [1, 2]), ("b", [3]), ("a", [4]), ("b", [5]))
+        assert batcher.waiting == 5
+        worker.let.set()
+        await asyncio.gather(*tasks)
+        assert batcher.waiting == 0
+        return worker.batches
+
+    assert run(what) == [("busy", [0]), ("a", [1, 2, 4]), ("b", [3, 5])]
+
+
+def test_large_jobs_take_turns_with_small_ones(monkeypatch):
+    monkeypatch.setattr(batching, "BUDGET", 10)
+
+    async def what(batcher, worker):
+        tasks = await queued(batcher, worker, ("a", list(range(100))), ("a", [1000]), ("b", [2000]))
+        worker.let.set()
+        await asyncio.gather(*tasks)
+        return worker.batches
+
+    batches = run(what)
+    assert batches[1] == ("a", [*range(5), 1000])  # half of the budget, and the small one
+    assert batches[2] == ("b", [2000])
+    assert batches[3] == ("a", list(range(5, 15)))  # alone, all of it
+    assert [item for key, items in batches[1:] if key == "a" for item in items if item < 1000] == list(range(100))
+
+
+def test_a_batch_keeps_to_its_budget(monkeypatch):
+    monkeypatch.setattr(batching, "BUDGET", 10)
+
+    async def what(batcher, worker):
+        tasks = await queued(batcher, worker, *(("a", [4]) for _ in range(7)), ("a", [50]), ("a", [4]))
+        worker.let.set()
+        await asyncio.gather(*tasks)
+        return [items for _, items in worker.batches[1:]]
+
+    assert run(what, cost=lambda item: item) == [[4, 4, 4], [4, 4, 4], [4, 50], [4]]
+
+
+def test_mistakes_are_their_owners_alone():
+    async def what(batcher, worker):
+        tasks = await queued(batcher, worker, ("a", [1]), ("a", [2, -1]), ("a", [3]))
+        worker.let.set()
+        return await asyncio.gather(*tasks, return_exceptions=True)
+
+    answers = run(what)
+    assert [answers[k] for k in (0, 1, 3)] == [[0], [2], [6]]
+    assert isinstance(answers[2], ValueError)
+
+
+def test_a_job_that_failed_takes_no_more_of_anyones_time(monkeypatch):
+    monkeypatch.setattr(batching, "BUDGET", 2)
+
+    async def what(batcher, worker):
+        with pytest.raises(ValueError, match="minus one"):
+            await batcher.do("a", [-1, *range(50)])
+        assert await batcher.do("a", [7]) == [14] and batcher.waiting == 0
+        return worker.batches
+
+    assert run(what) == [("a", [-1, 0]), ("a", [7])]
+
+
+def test_who_leaves_the_queue_is_not_worked_for():
+    async def what(batcher, worker):
+        tasks = await queued(batcher, worker, ("a", [1]), ("a", [2]), ("a", [3]))
+        tasks[2].cancel()
+        await asyncio.sleep(0)
+        assert batcher.waiting == 2
+        tasks[0].cancel()  # what is under way is finished, for nobody
+        worker.let.set()
+        answers = await asyncio.gather(*tasks, return_exceptions=True)
+        assert [answers[k] for k in (1, 3)] == [[2], [6]]
+        assert all(isinstance(answers[k], asyncio.CancelledError) for k in (0, 2))
+        return worker.batches
+
+    assert run(what)[1:] == [("a", [1, 3])]
+
+
+def test_a_full_queue_turns_away_and_says_until_when():
+    async def what(batcher, worker):
+        tasks = await queued(batcher, worker, ("a", [1, 2, 3]))
+        with pytest.raises(Busy) as busy:
+            await batcher.do("a", [4, 5])
+        assert 1 <= busy.value.seconds <= batching.LONGEST_ADVICE
+        tasks.append(asyncio.create_task(batcher.do("a", [6])))  # there is room for one
+        worker.let.set()
+        assert await asyncio.gather(*tasks) == [[0], [2, 4, 6], [12]]
+        assert await batcher.do("a", [7, 8, 9, 10]) == [14, 16, 18, 20]
+
+    run(what, queue=4)
+
+
+def test_the_advice_is_what_the_work_takes():
+    async def what(batcher, worker):
+        batcher._seconds_an_item = 0.5
+        tasks = await queued(batcher, worker, ("a", [1] * 9))
+        assert batcher.advice() == 5
+        batcher._seconds_an_item = 1e9
+        assert batcher.advice() == batching.LONGEST_ADVICE
+        worker.let.set()
+        await asyncio.gather(*tasks)
+
+    run(what)
+
+
+def test_results_that_are_too_few_are_noticed():
+    async def main():
+        async with Batcher(lambda key, items: items[1:], lambda _: 1, 10, prepare=lambda: None) as batcher:
+            with pytest.raises(RuntimeError, match="1 results for 2 items"):
+                await batcher.do("a", [1, 2])
+
+    asyncio.run(main())
