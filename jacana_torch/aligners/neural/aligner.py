@@ -1,0 +1,235 @@
+"""The neural aligner: every cell of the grid is a link or none, judged by a network that sees the whole grid.
+
+Examples in, weights out; pairs in, alignments with the probability of each link out. Feature families are what it
+reads; with an encoder, contextual vectors of both sentences as well.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+import torch
+
+from ...encoders import checkpoint
+from ...encoders.pieces import READINGS
+from ...errors import ConfigError, ModelError
+from ...features.base import EdgeFamily, NodeFamily
+from ...features.featureset import FeatureSet
+from ...types import Alignment, Example, SentencePair
+from ..base import TrainingReport, Watcher
+from ..crf import usable_device
+from . import weights
+from .cells import alignment_of, batches
+from .fitting import Fitting
+from .inputs import AT_A_TIME, Batch, Columns, Inputs, inputs_of
+from .network import Contextual, GridNetwork
+
+log = logging.getLogger(__name__)
+
+LARGEST_PAIR = 1_000_000  # cells; the network holds some hundred numbers for each
+_LEAST = {
+    "width": 1, "blocks": 0, "views": 0, "members": 1, "epochs": 1, "batch_pairs": 1, "batch_cells": 1,
+    "accumulate": 1, "patience": 1, "rarest": 1,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Pairs by their sizes, which of them have words on both sides, and what the network reads of those."""
+
+    sizes: list[tuple[int, int]]
+    full: list[int]
+    inputs: list[Inputs]
+
+
+@dataclass
+class Neural:
+    """`families` and `drop` as in Crf; one-hot columns that are on in fewer than `rarest` training cells are left
+    out.
+
+    `encoder`     a resource's name, the folder of a checkpoint, or null; `reading` says whether it sees both
+                  sentences "together" or each "apart"; `layers` whose cosines are taken (none: all), `views`
+                  learnt products of the last.
+    `rank`        of the adapters through which the encoder learns; 0: it learns nothing; null: all its weights do.
+    `width`, `blocks`, `dropout`  of the network over the grid.
+    `members`     networks trained from different seeds whose log-odds are averaged.
+    `epochs`, `rate`, `encoder_rate`, `warmup`, `decay`, `accumulate`  of AdamW; see train/epochs.py.
+    `batch_pairs`, `batch_cells`  what a batch holds at most; a pair of more cells is a batch of its own.
+    `patience`    epochs without a better F1 on dev after which training ends; the best epoch's weights are kept.
+    `mixed`       the encoder computes in half precision while training.
+    `threshold`   links are the cells that are likelier.
+    `start`       the directory of a model of the same shape to start from, e.g. one trained on other corpora.
+    """
+
+    families: Mapping[str, NodeFamily | EdgeFamily | None]
+    drop: Sequence[str] = ()
+    encoder: str | None = None
+    reading: str = "together"
+    layers: Sequence[int] = ()
+    views: int = 16
+    rank: int | None = 16
+    width: int = 32
+    blocks: int = 3
+    dropout: float = 0.1
+    rarest: int = 3
+    members: int = 1
+    epochs: int = 12
+    rate: float = 2e-3
+    encoder_rate: float = 1e-3
+    warmup: float = 0.1
+    decay: float = 0.01
+    accumulate: int = 1
+    batch_pairs: int = 8
+    batch_cells: int = 40_000
+    patience: int = 5
+    mixed: bool = False
+    threshold: float = 0.5
+    start: str | None = None
+    seed: int = 1
+    device: str = "cpu"
+    part: str = "grid"
+    tolerance: ClassVar[float] = 1e-5  # single precision: how far the company of a pair may move a confidence
+    columns: Columns = field(default_factory=Columns, init=False, repr=False)
+    _kept: dict[str, np.ndarray] = field(default_factory=dict, init=False, repr=False)
+    networks: list[GridNetwork] = field(default_factory=list, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        self.features = FeatureSet(self.families, self.drop)
+        self.layers = tuple(self.layers)
+        for name, least in _LEAST.items():
+            if getattr(self, name) < least:
+                raise ConfigError(f"{name}={getattr(self, name)}: must be at least {least}")
+        for name in ("dropout", "threshold", "warmup"):
+            if not 0 <= getattr(self, name) < 1:
+                raise ConfigError(f"{name}={getattr(self, name)}: from 0 to less than 1")
+        for name in ("rate", "encoder_rate", "decay"):
+            if not 0 <= getattr(self, name) < np.inf:
+                raise ConfigError(f"{name}={getattr(self, name)}: must be a figure from 0 on")
+        if self.rank is not None and self.rank < 0:
+            raise ConfigError(f"rank={self.rank}: 0 or more, or null to train all of the encoder")
+        if self.reading not in READINGS:
+            raise ConfigError(f"reading={self.reading!r} is neither {' nor '.join(READINGS)}")
+        self.device = usable_device(self.device)
+
+    @property
+    def requires(self) -> tuple[str, ...]:
+        return self.features.requires
+
+    @property
+    def resources(self) -> tuple[str, ...]:
+        own = checkpoint.resource_of(self.encoder) if self.encoder else ()
+        return tuple(sorted({*self.features.resources, *own}))
+
+    # Training
+
+    def fit(
+        self, examples: Sequence[Example], dev: Sequence[Example] = (), watch: Watcher | None = None
+    ) -> TrainingReport:
+        examples = [e for e in examples if e.gold is not None and len(e.pair.source) and len(e.pair.target)]
+        if not examples:
+            raise ConfigError("there is nothing to train on: no example has gold links and words on both sides")
+        if self.encoder is not None:
+            checkpoint.check_package()
+        if self.start is not None and not self._kept:
+            self.restore(weights.read(self.start))
+        pairs = [e.pair for e in examples]
+        fresh = not self._kept
+        if fresh:
+            self.columns = Columns.of(pairs, self.features, self.rarest)
+        inputs = self._inputs(pairs)
+        if fresh:
+            self.columns.measure(inputs)
+        fitting = Fitting(self, inputs, [e.gold for e in examples if e.gold is not None], dev, watch)
+        return fitting.run(self._made())
+
+    def keep(self) -> None:
+        """What the networks have learnt is what counts from now on; until then it is what was kept before."""
+        weights.rounded(self.networks)
+        self._kept = weights.arrays(self.networks)
+
+    # Alignment
+
+    def prepared(self, pairs: Sequence[SentencePair]) -> Prepared:
+        """Pairs with their features looked up, to be decoded as often as the weights change."""
+        sizes = [(len(p.source), len(p.target)) for p in pairs]
+        full = [k for k, (m, n) in enumerate(sizes) if m and n]
+        return Prepared(sizes, full, self._inputs([pairs[k] for k in full]))
+
+    def decode(self, prepared: Prepared) -> list[Alignment]:
+        """The cells that are likelier than the threshold."""
+        out = [Alignment(m, n) for m, n in prepared.sizes]
+        for place, chances in zip(prepared.full, self._chances(prepared.inputs), strict=True):
+            out[place] = alignment_of(chances, self.threshold)
+        return out
+
+    def align(self, pairs: Sequence[SentencePair]) -> list[Alignment]:
+        """As decode(prepared(pairs)), some pairs at a time."""
+        out: list[Alignment] = []
+        for start in range(0, len(pairs), AT_A_TIME):
+            out += self.decode(self.prepared(pairs[start : start + AT_A_TIME]))
+        return out
+
+    def _inputs(self, pairs: Sequence[SentencePair]) -> list[Inputs]:
+        for pair in pairs:
+            m, n = len(pair.source), len(pair.target)
+            if m * n > LARGEST_PAIR:
+                raise ConfigError(
+                    f"a pair of {m} x {n} tokens is more than the neural aligner takes ({LARGEST_PAIR:,} cells): "
+                    "split it into sentences"
+                )
+        tokenizer = checkpoint.tokenizer(self.encoder) if self.encoder is not None else None
+        return inputs_of(pairs, self.columns, self.features, tokenizer, self.reading)
+
+    @torch.no_grad()
+    def _chances(self, inputs: Sequence[Inputs]) -> list[np.ndarray]:
+        """[M, N] the probability of a link in each cell of each pair."""
+        out: list[np.ndarray] = [np.zeros(0)] * len(inputs)
+        if not inputs:
+            return out
+        self._ready()
+        for places in batches([one.size for one in inputs], self.batch_pairs, self.batch_cells):
+            batch = Batch.of([inputs[k] for k in places], self.columns, self.device)
+            odds = torch.stack([network.eval()(batch) for network in self.networks]).double().mean(0)
+            chances = torch.sigmoid(odds).cpu().numpy()
+            for place, found in zip(places, chances, strict=True):
+                m, n = inputs[place].size
+                out[place] = found[:m, :n]
+        return out
+
+    def _ready(self) -> None:
+        """The networks with what was learnt are made when they are first needed."""
+        if not self.networks:
+            if not self._kept:
+                raise ModelError("the neural aligner has not been trained: fit it, or go on with resume=DIR")
+            self.networks = self._made()
+
+    def _made(self) -> list[GridNetwork]:
+        """Networks as they were kept, or new ones."""
+        made = [self._network(self.seed + member) for member in range(weights.members(self._kept) or self.members)]
+        for member, network in enumerate(made if self._kept else ()):
+            weights.fill(network, member, self._kept)
+        return [network.to(self.device) for network in made]
+
+    def _network(self, seed: int) -> GridNetwork:
+        """The same for the same seed; nobody else's random numbers are touched."""
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            contextual = None
+            if self.encoder is not None:
+                encoder = checkpoint.network(self.encoder)
+                contextual = Contextual(encoder, self.layers, self.views, self.rank, self.mixed)
+            sizes = len(self.columns.values), len(self.columns.marks)
+            return GridNetwork(*sizes, self.width, self.blocks, self.dropout, contextual)
+
+    # Persistence
+
+    def state(self) -> dict[str, np.ndarray | list[str]]:
+        return weights.joined(self.columns, self._kept)
+
+    def restore(self, state: Mapping[str, np.ndarray | list[str]]) -> None:
+        self.columns, self._kept = weights.split(state)
+        self.networks = []

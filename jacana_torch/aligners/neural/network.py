@@ -1,0 +1,122 @@
+"""The network over the grid of two sentences: a batch in, the log-odds of a link in every cell out.
+
+Each block looks at a cell's neighbours, and at the largest and the mean of its row and of its column: what else
+the two words could be linked to. Nothing depends on how large the grid is, nor on what pads it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from ...encoders.adapters import adapt
+from ...encoders.pieces import Window
+from ...encoders.words import checked_layers, word_vectors
+from .inputs import Batch
+
+SIZE = 32  # of a view
+_FEW = 0.05  # about as many cells of a grid hold a link
+
+
+class Block(nn.Module):
+    """A residual step of every cell: its 3 x 3 neighbourhood, its row, its column."""
+
+    def __init__(self, width: int, dropout: float) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(width)
+        self.near = nn.Conv2d(width, width, 3, padding=1)
+        self.out = nn.Linear(5 * width, width)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x: Tensor, inside: Tensor) -> Tensor:
+        h = self.norm(x) * inside  # [B, M, N, d]
+        seen = [self.near(h.movedim(3, 1)).movedim(1, 3)]
+        outside = inside == 0
+        for axis in (1, 2):
+            most = h.masked_fill(outside, -math.inf).amax(axis, keepdim=True)
+            most = most.masked_fill(most.isneginf(), 0.0)  # a line of padding
+            mean = h.sum(axis, keepdim=True) / inside.sum(axis, keepdim=True).clamp(min=1)
+            seen += [most.expand_as(h), mean.expand_as(h)]
+        return x + self.dropout(self.out(functional.gelu(torch.cat(seen, 3)))) * inside
+
+
+class Contextual(nn.Module):
+    """What an encoder says of two words: cosines of some layers, and products of learnt views of the last."""
+
+    def __init__(
+        self, encoder: nn.Module, layers: Sequence[int], views: int, rank: int | None, mixed: bool
+    ) -> None:
+        """`rank` of the adapters; 0 leaves the encoder as it is, None trains its own weights."""
+        super().__init__()
+        self.layers = checked_layers(encoder, layers)
+        if rank is None:
+            encoder.requires_grad_(True)
+        self.encoder = adapt(encoder, rank) if rank else encoder
+        self.views, self.mixed = views, mixed
+        width = int(encoder.config.hidden_size)  # type: ignore[union-attr, arg-type]
+        self.source = nn.Linear(width, views * SIZE)
+        self.target = nn.Linear(width, views * SIZE)
+
+    @property
+    def channels(self) -> int:
+        return len(self.layers) + self.views
+
+    def forward(self, windows: Sequence[Sequence[Window]], sizes: Sequence[tuple[int, int]]) -> Tensor:
+        """[B, M, N, channels]"""
+        device = self.source.weight.device.type
+        with torch.autocast(device, torch.bfloat16, enabled=self.mixed):  # it has the range of float32
+            states = word_vectors(self.encoder, windows, [m + n for m, n in sizes], self.layers)
+        found = []
+        for state in states:
+            a, b = _sides(functional.normalize(state, dim=-1), sizes)  # [B, M, d], [B, N, d]
+            found.append((a @ b.transpose(1, 2)).unsqueeze(3))
+        a, b = _sides(states[-1], sizes)
+        a, b = (linear(x).unflatten(2, (self.views, SIZE)) for linear, x in ((self.source, a), (self.target, b)))
+        found.append(torch.einsum("bmvd,bnvd->bmnv", a, b) / (4 * math.sqrt(SIZE)))
+        return torch.cat(found, 3)
+
+
+def _sides(words: Tensor, sizes: Sequence[tuple[int, int]]) -> tuple[Tensor, Tensor]:
+    """Flat words of all pairs, padded apart: source and target."""
+    split = words.split([length for size in sizes for length in size])
+    pad = nn.utils.rnn.pad_sequence
+    return pad(list(split[::2]), batch_first=True), pad(list(split[1::2]), batch_first=True)
+
+
+class GridNetwork(nn.Module):
+    """Columns and what the encoder says, into one vector a cell; blocks; log-odds."""
+
+    def __init__(
+        self, n_values: int, n_marks: int, width: int, blocks: int, dropout: float, contextual: Contextual | None
+    ) -> None:
+        super().__init__()
+        self.contextual = contextual
+        self.values = nn.Linear(n_values + (contextual.channels if contextual else 0), width)
+        self.marks = nn.Embedding(n_marks + 1, width, padding_idx=0)
+        nn.init.normal_(self.marks.weight, std=0.01)
+        self.dropout = nn.Dropout(dropout)
+        self.blocks = nn.ModuleList([Block(width, dropout) for _ in range(blocks)])
+        self.norm = nn.LayerNorm(width)
+        self.head = nn.Linear(width, 1)
+        with torch.no_grad():
+            self.marks.weight[0] = 0
+            self.head.bias.fill_(math.log(_FEW / (1 - _FEW)))
+
+    def forward(self, batch: Batch) -> Tensor:
+        """[B, M, N] log-odds; what stands in the padding means nothing."""
+        values = batch.values
+        if self.contextual is not None:
+            values = torch.cat([values, self.contextual(batch.windows, batch.sizes).float()], 3)
+        h = self.values(values) + self.marks(batch.marks).sum(3)
+        h = self.dropout(h) * batch.inside
+        for block in self.blocks:
+            h = block(h, batch.inside)
+        return self.head(self.norm(h)).squeeze(3)
+
+    def learnt(self) -> dict[str, nn.Parameter]:
+        """What training changes: everything but the encoder's own weights."""
+        return {name: p for name, p in self.named_parameters() if p.requires_grad}

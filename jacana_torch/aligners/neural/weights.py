@@ -1,0 +1,87 @@
+"""What networks have learnt, as named arrays, and back: in half precision, for what learning left is coarser."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from ...errors import ConfigError, ModelError
+from .inputs import Columns
+from .network import GridNetwork
+
+_FILE = "weights.safetensors"
+_COLUMNS = ("values", "marks")
+
+
+def rounded(networks: Sequence[GridNetwork]) -> None:
+    """Round what was learnt to what is kept of it, so that a model says the same before and after it was saved."""
+    with torch.no_grad():
+        for network in networks:
+            for parameter in network.learnt().values():
+                parameter.copy_(parameter.half().float())
+
+
+def arrays(networks: Sequence[GridNetwork]) -> dict[str, np.ndarray]:
+    """By `member.parameter`."""
+    return {
+        f"{member}.{name}": parameter.detach().half().cpu().numpy()
+        for member, network in enumerate(networks)
+        for name, parameter in network.learnt().items()
+    }
+
+
+def fill(network: GridNetwork, member: int, kept: Mapping[str, np.ndarray]) -> None:
+    """Give a network what one of its shape had learnt; what does not fit is told by name."""
+    for name, parameter in network.learnt().items():
+        value = kept.get(f"{member}.{name}")
+        if value is None or value.shape != tuple(parameter.shape):
+            found = "is missing" if value is None else f"has the shape {value.shape}, not {tuple(parameter.shape)}"
+            raise ModelError(f"the weight {member}.{name} {found}: it was learnt with other settings")
+        if not np.isfinite(value).all():
+            raise ModelError(f"the weight {member}.{name} holds values that are not finite")
+        with torch.no_grad():
+            parameter.copy_(torch.as_tensor(value, dtype=torch.float32))
+
+
+def members(kept: Mapping[str, Any]) -> int:
+    """How many networks there are weights of."""
+    return len({name.partition(".")[0] for name in kept})
+
+
+def split(state: Mapping[str, Any]) -> tuple[Columns, dict[str, np.ndarray]]:
+    """An aligner's state: its columns, and its networks' weights."""
+    values, marks = (list(state[key]) for key in _COLUMNS)
+    mean, spread = (np.asarray(state[key], np.float32) for key in ("mean", "spread"))
+    if not len(values) == len(mean) == len(spread):
+        raise ConfigError(f"{len(values)} columns, {len(mean)} means and {len(spread)} spreads")
+    kept = {k: np.asarray(v) for k, v in state.items() if k not in (*_COLUMNS, "mean", "spread")}
+    return Columns(values, marks, mean, spread), kept
+
+
+def joined(columns: Columns, kept: Mapping[str, np.ndarray]) -> dict[str, np.ndarray | list[str]]:
+    """What `split` takes apart."""
+    both = {"values": list(columns.values), "marks": list(columns.marks)}
+    return {**both, "mean": columns.mean, "spread": columns.spread, **kept}
+
+
+def read(directory: str) -> dict[str, Any]:
+    """The state in the directory of a neural model, to start from."""
+    import json
+
+    from safetensors import SafetensorError, safe_open
+
+    folder = Path(directory).expanduser()
+    path = next((p for p in (folder / _FILE, folder / "model" / _FILE) if p.is_file()), None)
+    if path is None:
+        raise ConfigError(f"start={directory!r}: there is no model to start from (no {_FILE} in it)")
+    try:
+        with safe_open(path, framework="numpy") as file:
+            state: dict[str, Any] = {key: file.get_tensor(key) for key in file.keys()}
+            named = file.metadata() or {}
+        return state | {key: json.loads(named[key]) for key in _COLUMNS}
+    except (SafetensorError, OSError, ValueError, KeyError) as error:
+        raise ModelError(f"start={directory!r}: {path} holds no neural model ({error})") from None
