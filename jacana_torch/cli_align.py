@@ -12,7 +12,7 @@ import gc
 import os
 import sys
 import time
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -32,6 +32,7 @@ WRITES = ("pharaoh", "talp", "jsonl", "jacana", "naacl")
 HOLDS_CONFIDENCE = ("jsonl", "naacl")
 NOTHING = SentencePair(Sentence(()), Sentence(()))
 FIRST_BATCH = 32  # pairs; done before workers are started, so that there is an answer soon
+LAST_BATCHES = 128  # pairs; smaller ones take longer for what they hold
 LONGEST_GATHERING = 0.5  # seconds that a pair waits for others to come
 
 Batch = list[SentencePair]
@@ -66,7 +67,7 @@ def align(
     if workers is None:
         workers = 1 if opened.may_stall else parallel.available()
     on_terminal = sys.stderr.isatty() and not (output is None and sys.stdout.isatty())
-    outcomes = _outcomes(work, _batches(examples, batch_size), workers)
+    outcomes = _outcomes(work, _batches(examples, _sizes(batch_size, workers, opened.fraction)), workers)
     with Counter(opened.fraction, on_terminal) as counter, closing(outcomes):
         corpora.write(_aligned(outcomes, counter), output or "-", to, links_only=True)
     if bad is not None and bad.count:
@@ -193,19 +194,34 @@ def _loaded(model: str, device: str) -> Model:
     return loaded
 
 
-def _batches(examples: Iterable[Example | None], size: int) -> Iterator[Batch | None]:
+def _sizes(largest: int, workers: int, fraction: Callable[[], float | None]) -> Callable[[int], int]:
+    """How many pairs a batch takes after `given` ones: few at first, and where the end of the input is known also
+    towards it, so that all workers end at the same time. `fraction` of the input has been read."""
+
+    def size(given: int) -> int:
+        if not given:
+            return min(largest, FIRST_BATCH)
+        read = fraction() if workers > 1 else None
+        left = given * (1 - read) / read if read else largest * 2 * workers
+        return min(largest, max(int(left / (2 * workers)), LAST_BATCHES))
+
+    return size
+
+
+def _batches(examples: Iterable[Example | None], size: Callable[[int], int]) -> Iterator[Batch | None]:
     """Pairs by the batch, or fewer where they are long in coming; None for a pause, and an error of the input,
-    after what came before it."""
+    after what came before it. `size` of a batch depends on how many were given before."""
     batch: Batch = []
-    room, begun = min(size, FIRST_BATCH), time.monotonic()
+    given, room, begun = 0, size(0), time.monotonic()
     try:
         for example in examples:
             if example is not None:
                 batch.append(example.pair)
             waited = time.monotonic() - begun > LONGEST_GATHERING
             if batch and (example is None or len(batch) == room or waited):
+                given += len(batch)
                 yield batch
-                batch, room = [], size
+                batch, room = [], size(given)
             if example is None:
                 yield None
             if not batch:

@@ -50,7 +50,8 @@ def grids(pairs: Sequence[SentencePair], most_cells: int) -> Iterator[tuple[list
 @torch.no_grad()
 def decoded(layout: Layout, flat: Sequence[torch.Tensor], confidence: bool = True) -> list[Alignment]:
     """Viterbi links of every pair of the layout. `confidence` adds posteriors, and log p(states) per source token
-    as the score, for twice the time."""
+    as the score, for twice the time. In single precision: what it rounds away is far below what the weights mean."""
+    flat = [scores.to(torch.float32) for scores in flat]
     out: list[Alignment] = [Alignment(0, 0)] * len(layout.n_source)
     for bucket in layout.buckets:
         potentials = bucket.potentials(*flat)

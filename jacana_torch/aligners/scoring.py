@@ -13,7 +13,7 @@ import numpy as np
 
 from ..crf.layout import Layout
 from ..crf.linear import RawBlock, add_scores
-from ..features.base import Block, NodeBlocks, WordFamily
+from ..features.base import Block, WordFamily
 from ..features.featureset import FeatureSet, checked
 from ..features.grid import Grid
 from ..features.meeting import Memory, Signal, WordPairs
@@ -45,7 +45,7 @@ class Scorer:
         self._columns: dict[tuple[str, tuple[str, ...]], np.ndarray] = {}
         self._tables: dict[int, dict[str, np.ndarray]] = {}
         self._signals = [
-            Signal(("score", id(self), number), key, partial(self._word_scores, families))
+            Signal(("score", id(self), number), key, partial(self._word_scores, families), np.float64)
             for number, (key, families) in enumerate(features.by_word_key().items())
         ]
         self.memory = Memory()
@@ -59,16 +59,13 @@ class Scorer:
         tables = [self._edge_scores(n) for n in layout.distinct.tolist()]
         return [np.concatenate([*(t[space] for t in tables), np.zeros(1)]) for space in ("edge", "start", "end")]
 
-    def nodes(self, grid: Grid, said: list[NodeBlocks] | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """Scores of NULL [Ts] and of links [C]: what words alone say is remembered, the rest is worked out, and
-        added to `said`, a family at a time, where somebody wants to know."""
+    def nodes(self, grid: Grid) -> tuple[np.ndarray, np.ndarray]:
+        """Scores of NULL [Ts] and of links [C]: what words alone say is remembered, the rest is worked out."""
         null, link = np.zeros(len(grid.source_pair)), np.zeros(grid.n_cells)
         for signal in self._signals:
             link += grid.figure(signal, directed=True)
         for family in self._features.node:
             blocks = family(grid)
-            if said is not None:
-                said.append(blocks)
             for total, part in ((null, blocks.null), (link, blocks.link)):
                 for block in part:
                     self._add(total, family.name, checked(family.name, block, len(total)))

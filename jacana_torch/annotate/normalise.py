@@ -29,7 +29,7 @@ _ESCAPED = re.compile(r"\\+(?=[/*])")  # the Penn Treebank writes 1\/2 and \*
 _DASHES = re.compile(r"-+\Z")  # `-`, `--` and the dashes that became `-` are one punctuation mark
 
 
-@lru_cache(maxsize=1 << 16)
+@lru_cache(maxsize=1 << 13)
 def matching_form(token: str) -> str:
     """The token with Penn escapes undone and typographic quotes and dashes in ASCII; never empty for a token.
 
@@ -47,7 +47,7 @@ def matching_form(token: str) -> str:
     return _ESCAPED.sub("", form) if "\\" in form else form
 
 
-@lru_cache(maxsize=1 << 16)
+@lru_cache(maxsize=1 << 13)
 def unescaped(token: str) -> str:
     """The token as running text has it, for taggers that never saw escapes: brackets and apostrophes only."""
     if token in _BRACKETS:

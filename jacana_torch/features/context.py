@@ -20,6 +20,7 @@ from .string import FORM, base_of, base_similarity
 from .wordlists import word_class
 
 LONGEST_RUN = 6
+TIE = 1e-5
 Columns = dict[str, np.ndarray]
 
 
@@ -36,7 +37,7 @@ class Context:
         both = grid.shared(("context", self.window), lambda: _BothSides(grid, laid, self.window))
         window = _window(laid.canvas, both.field, both.heavy, self.window)
         company = both.base + 0.5 * both.diagonal + 0.3 * window["window_content"] + 0.3 * both.run
-        rivals, null = competition(laid.canvas, both.base, company - 0.1 * laid.canvas.distance)
+        rivals, null = competition(laid.canvas, both.base, _nearer(company, laid.canvas))
         link = (Block(*both.columns, laid.place), Block(*table_of(window | rivals), laid.place))
         return NodeBlocks(link, (Block(*table_of(null), laid.line),))
 
@@ -51,7 +52,7 @@ class _BothSides:
         self.base = canvas.near(self.field, 0, 0)
         neighbours, self.diagonal = _neighbours(canvas, self.field, window)
         run = run_length(canvas, self.field)
-        self.run = np.minimum(run, LONGEST_RUN) / LONGEST_RUN
+        self.run = np.minimum(run, LONGEST_RUN) / np.float32(LONGEST_RUN)
         columns = neighbours | _edges(grid, laid) | anchored(grid, laid, self.base)
         columns |= {f"run>={k}": run >= k for k in (2, 3, 4, LONGEST_RUN)} | {"run": self.run}
         self.columns = table_of(columns)
@@ -59,7 +60,7 @@ class _BothSides:
 
 def _neighbours(canvas: Canvas, field: np.ndarray, window: int) -> tuple[Columns, np.ndarray]:
     columns: Columns = {}
-    diagonal = np.zeros(canvas.size)
+    diagonal = np.zeros(canvas.size, dtype=field.dtype)
     for d in range(1, window + 1):
         for side, step in (("left", -d), ("right", d)):
             near = canvas.near(field, step, step)
@@ -96,7 +97,7 @@ def _window(canvas: Canvas, base: np.ndarray, heavy: np.ndarray, window: int) ->
         best = canvas.near(field, 0, steps[0]).copy()
         for dn in steps[1:]:
             np.maximum(best, canvas.near(field, 0, dn), out=best)
-        best, total = canvas.field(best), np.zeros(canvas.size)
+        best, total = canvas.field(best), np.zeros(canvas.size, dtype=field.dtype)
         for dm in steps:
             total += canvas.near(best, dm, 0)
         found.append(total)
@@ -130,8 +131,13 @@ def _company(grid: Grid, laid: Laid, similarity: np.ndarray) -> tuple[np.ndarray
     diagonal = sum(columns.values()) / 4
     columns["near_both"] = columns["near_-1"] * columns["near_+1"]
     columns |= anchored(grid, laid, similar)
-    anchors = columns["left_anchor_similar"].astype(float) + columns["right_anchor_similar"]
-    return similar, similar + 0.5 * diagonal + 0.2 * anchors - 0.1 * canvas.distance, table_of(columns)
+    anchors = columns["left_anchor_similar"].astype(field.dtype) + columns["right_anchor_similar"]
+    return similar, _nearer(similar + 0.5 * diagonal + 0.2 * anchors, canvas), table_of(columns)
+
+
+def _nearer(company: np.ndarray, canvas: Canvas) -> np.ndarray:
+    """The same, but better for words that stand in like places."""
+    return company - 0.1 * canvas.distance.astype(company.dtype)
 
 
 def anchored(grid: Grid, laid: Laid, similar: np.ndarray) -> Columns:
@@ -197,13 +203,20 @@ def run_length(canvas: Canvas, field: np.ndarray) -> np.ndarray:
     return total
 
 
+def _margin(mine: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """By how much one is better; a tie is a tie, however it was rounded."""
+    margin = mine - other
+    margin[np.abs(margin) < TIE] = 0
+    return margin
+
+
 def competition(canvas: Canvas, base: np.ndarray, company: np.ndarray) -> tuple[Columns, Columns]:
     """Whether another word of the row or the column would be the better partner, and by how much.
 
     Columns over the canvas, and over its rows for NULL.
     """
     row, column = (np.maximum(best, -1.0) for best in canvas.best_other(np.where(canvas.inside, company, -1.0)))
-    row_margin, column_margin = company - row, company - column
+    row_margin, column_margin = _margin(company, row), _margin(company, column)
     alike = base > 0
     unlike = ~alike
     wins_row, wins_column = (row_margin > 0) & alike, (column_margin > 0) & alike

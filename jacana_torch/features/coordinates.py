@@ -139,9 +139,9 @@ class Coordinates:
 
 def _run_max(values: np.ndarray, length: np.ndarray, empty: float) -> np.ndarray:
     """The maximum of each of the runs of `length` that `values` is made of; `empty` where a run is."""
-    out = np.full((len(length), *values.shape[1:]), empty, dtype=np.float64)
+    out = np.full((len(length), *values.shape[1:]), empty, dtype=values.dtype)
     some = length > 0
     if some.any():  # empty runs take no room, so the others' beginnings are what reduceat wants
         start = (np.cumsum(length) - length)[some]
-        out[some] = np.maximum.reduceat(np.asarray(values, dtype=np.float64), start, axis=0)
+        out[some] = np.maximum.reduceat(values, start, axis=0)
     return out

@@ -19,10 +19,11 @@ from .lexicon import Lexicon
 
 T = TypeVar("T")
 
-MOST_WORDS = 1 << 17  # then a memory starts afresh; must stay below 2 ** 24, for two numbers make one code
+MOST_WORDS = 1 << 15  # then a memory starts afresh; must stay below 2 ** 24, for two numbers make one code
 SLOT_BITS = 19
 MOST_SIGNALS = 12
-_RUN = 1 << 13
+_RUN = 1 << 13  # cells that are looked up together
+_AT_ONCE = 1 << 16  # pairs of words that are worked out together
 _SCATTER = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -92,15 +93,20 @@ class WordPairs:
 
 @dataclass(frozen=True)
 class Signal:
-    """A figure for two words: `compute(pairs)` gives [U] of them. Signals of one name and key are the same."""
+    """A figure for two words: `compute(pairs)` gives [U] of them. Signals of one name and key are the same.
+
+    What families compute with neighbours' figures is as quick as these are short.
+    """
 
     name: Hashable
     key: WordKey
     compute: Callable[[WordPairs], np.ndarray] = field(compare=False, repr=False)
+    precision: type[np.floating] = field(default=np.float32, compare=False)
 
     @property
     def from_the_other_side(self) -> Signal:
-        return Signal((self.name, "flipped"), self.key, lambda pairs: self.compute(pairs.flipped()))
+        flipped = (self.name, "flipped")
+        return Signal(flipped, self.key, lambda pairs: self.compute(pairs.flipped()), self.precision)
 
 
 class Memory:
@@ -166,11 +172,16 @@ class Meeting:
         """The distinct pairs of words that meet, for families that need more of them than figures."""
         return _pairs(self.lexicon, self._distinct[0])
 
+    @cached_property
+    def _some(self) -> list[WordPairs]:
+        """The distinct pairs, as many at a time as fit in the cache with all that is worked out about them."""
+        return _some_at_once(self.lexicon, self._distinct[0])
+
     def figure(self, signal: Signal) -> np.ndarray:
         """[C]"""
         if signal not in self._figures:
             if self._known is None:
-                self._figures[signal] = np.asarray(signal.compute(self.pairs), dtype=np.float64)[self.cell]
+                self._figures[signal] = np.asarray(signal.compute(self.pairs), dtype=signal.precision)[self.cell]
             else:
                 with self.lexicon.lock:
                     self._recall(self._known, signal)
@@ -182,14 +193,13 @@ class Meeting:
         figures, found = known.look_up(self.code)  # [signals, C]
         unknown = np.flatnonzero(~found)
         if len(unknown):
-            # All of them, as at every new signal: then what these pairs share was computed for others too.
-            every = len(unknown) == len(self.code)
+            every = len(unknown) == len(self.code)  # as at every new signal: others are asked of the same pairs
             new, cell = self._distinct if every else np.unique(self.code[unknown], return_inverse=True)
-            pairs = self.pairs if every else _pairs(self.lexicon, new)
-            computed = np.array([s.compute(pairs) for s in signals], dtype=np.float64)
+            some = self._some if every else _some_at_once(self.lexicon, new)
+            computed = np.hstack([[signal.compute(pairs) for signal in signals] for pairs in some])
             figures[:, unknown] = computed[:, cell]
             known.keep(new, computed)
-        self._figures |= dict(zip(signals, figures, strict=True))
+        self._figures |= {s: row.astype(s.precision) for s, row in zip(signals, figures, strict=True)}
 
 
 class _Slice(Meeting):
@@ -220,6 +230,10 @@ class _Turned(Meeting):
         return self._origin.pairs.flipped()
 
 
+def _some_at_once(lexicon: Lexicon, code: np.ndarray) -> list[WordPairs]:
+    return [_pairs(lexicon, code[first : first + _AT_ONCE]) for first in range(0, len(code), _AT_ONCE)]
+
+
 def _pairs(lexicon: Lexicon, code: np.ndarray) -> WordPairs:
     return WordPairs(lexicon, code >> 24, code & 0xFFFFFF)
 
@@ -231,7 +245,7 @@ class _Known:
         self._shift = np.uint64(64 - bits)
         self._code = np.full(1 << bits, -1, dtype=np.int64)
         self._claims = np.zeros(1 << bits, dtype=np.int32)
-        self.figures = np.zeros((1 << bits, 0))
+        self.figures = np.zeros((1 << bits, 0), dtype=np.float32)
         self.signals: list[Signal] = []
 
     def with_signal(self, signal: Signal) -> list[Signal]:

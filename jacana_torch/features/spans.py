@@ -26,7 +26,7 @@ _PART = re.compile(r"[^\W\d_]")
 SHORTEST_ORDINARY = 3  # letters of an acronym for words that are not names ("gdp" yes, "it" no)
 
 
-@lru_cache(maxsize=1 << 16)
+@lru_cache(maxsize=1 << 13)
 def acronym_letters(token: str) -> str:
     """The letters of something that looks like an acronym (U.N., NATO), upper case; otherwise nothing."""
     match = _ACRONYM.fullmatch(token)

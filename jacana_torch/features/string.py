@@ -22,6 +22,7 @@ MEASURES = (
     "jaro_winkler", "dice", "hamming", "jaccard", "levenshtein", "ngram3", "ngram4", "prefix", "suffix",
 )  # fmt: skip
 NULL_COLUMNS = ("bias", "best_identical", "best_same", "best_max", "no_same", "nothing_alike", "rival")
+_LONG = 40  # letters; what longer words have is not looked at
 _NICKNAME_WORDS = frozenset(word for pair in NICKNAMES for word in pair)
 
 
@@ -79,15 +80,20 @@ def _common_letter(pairs: WordPairs) -> np.ndarray:
     """Pairs that may share a letter: no measure sees anything in the others, and these are fewer than half."""
 
     def compute() -> np.ndarray:
-        letters = pairs.lexicon.attribute("letters", lambda words: np.array(_each(_letters)(words), np.uint64))
+        letters = pairs.lexicon.attribute("letters", _letters)
         return np.flatnonzero(letters[pairs.left] & letters[pairs.right])
 
     return pairs.shared("string.common_letter", compute)
 
 
-def _letters(word: str) -> int:
-    """A bit for each letter of the word, one bit for several letters of a large alphabet."""
-    return sum(1 << k for k in {ord(letter) & 63 for letter in word})
+def _letters(words: Sequence[str]) -> np.ndarray:
+    """[W] a bit for each letter of a word in lower case, one bit for several of a large alphabet."""
+    lower = [w.lower() for w in words]
+    length = np.array([len(w) for w in lower], dtype=np.int64)
+    letters = np.array([w[:_LONG] for w in lower], dtype=f"<U{_LONG}").view(np.uint32).reshape(-1, _LONG)
+    bits = np.uint64(1) << (letters & np.uint32(63)).astype(np.uint64)
+    bits[np.arange(_LONG) >= length[:, None]] = 0
+    return np.where(length > _LONG, ~np.uint64(0), np.bitwise_or.reduce(bits, axis=1))
 
 
 def _jaro_winkler(pairs: WordPairs) -> np.ndarray:

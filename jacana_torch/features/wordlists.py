@@ -61,7 +61,7 @@ _VARIANTS = {
 }  # fmt: skip
 
 
-@lru_cache(maxsize=1 << 17)
+@lru_cache(maxsize=1 << 13)
 def variant(lower: str) -> str:
     """One spelling for all: `U.S.` and `us`, `%` and `percent`, `n't` and `not`."""
     if lower.isalpha():
@@ -79,7 +79,7 @@ def _stemmer() -> Callable[[str], str]:
     return snowballstemmer.stemmer("english").stemWord
 
 
-@lru_cache(maxsize=1 << 17)
+@lru_cache(maxsize=1 << 13)
 def stem(word: str) -> str:
     """The Snowball English stem of a lower-case word."""
     return _stemmer()(word)
@@ -101,7 +101,7 @@ def is_punctuation(word: str) -> bool:
     return not (word.isalnum() or any(c.isalnum() for c in word))
 
 
-@lru_cache(maxsize=1 << 17)
+@lru_cache(maxsize=1 << 13)
 def word_class(word: str) -> str:
     """One of punct, number, function, name (capitalised), content: what decides how a word is usually aligned."""
     lower = word.lower()

@@ -110,7 +110,7 @@ _SWAPPED = {"median": "median", "low": "high", "high": "low"}  # the slowest tim
 
 
 def _batches(m: Any, n: Any) -> list[Any]:
-    """Random lattices in the layout, the batches and the dtype that the aligner has."""
+    """Random lattices in the layout, the batches and the precision that the aligner has."""
     import torch
 
     from jacana_torch.aligners.crf import Crf
@@ -119,7 +119,7 @@ def _batches(m: Any, n: Any) -> list[Any]:
     layout = Layout(m, n, Crf.batch_cells, "cpu")
     generator = torch.Generator().manual_seed(0)
     counts = layout.n_tokens + layout.n_cells, layout.n_edges, layout.n_starts, layout.n_starts
-    flat = [torch.randn(count + 1, generator=generator, dtype=torch.float64) for count in counts]
+    flat = [torch.randn(count + 1, generator=generator) for count in counts]
     return [bucket.potentials(*flat) for bucket in layout.buckets]
 
 

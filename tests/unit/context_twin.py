@@ -65,8 +65,9 @@ class Company:
         row_margin = [[0.0] * self.N for _ in range(self.M)]
         column_margin = [[0.0] * self.N for _ in range(self.M)]
         for m, n in self.cells():
-            row_margin[m][n] = company[m][n] - max([company[m][j] for j in range(self.N) if j != n], default=-1)
-            column_margin[m][n] = company[m][n] - max([company[i][n] for i in range(self.M) if i != m], default=-1)
+            row = company[m][n] - max([company[m][j] for j in range(self.N) if j != n], default=-1)
+            column = company[m][n] - max([company[i][n] for i in range(self.M) if i != m], default=-1)
+            row_margin[m][n], column_margin[m][n] = (x if abs(x) >= 1e-5 else 0.0 for x in (row, column))
         candidates = [sum(x > 0 for x in row) for row in like]
         suitors = [sum(like[m][n] > 0 for m in range(self.M)) for n in range(self.N)]
         links = []

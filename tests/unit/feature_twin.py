@@ -279,7 +279,7 @@ def table(blocks: tuple[Block, ...], rows: int) -> tuple[list[str], np.ndarray]:
     return names, values
 
 
-def compare(blocks: tuple[Block, ...], expected: list[dict[str, float]], tolerance: float = 1e-7) -> None:
+def compare(blocks: tuple[Block, ...], expected: list[dict[str, float]], tolerance: float = 1e-6) -> None:
     """Every column of every row: as expected where the twin names it, zero where it does not."""
     names, values = table(blocks, len(expected))
     for row, (got, want) in enumerate(zip(values, expected, strict=True)):

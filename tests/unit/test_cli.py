@@ -14,7 +14,7 @@ import pytest
 from commands import WORDS, started, whole
 
 from jacana_torch.cli import presentable
-from jacana_torch.cli_align import FIRST_BATCH, _batches
+from jacana_torch.cli_align import FIRST_BATCH, LAST_BATCHES, _batches, _sizes
 from jacana_torch.errors import CorpusError
 from jacana_torch.types import Example, Sentence, SentencePair
 
@@ -163,8 +163,22 @@ def test_an_endless_input_is_taken_as_it_is_needed():
             taken += 1
             yield Example(WORD)
 
-    sizes = [len(batch) for batch in islice(_batches(endless(), 50), 3)]
+    sizes = [len(batch) for batch in islice(_batches(endless(), _sizes(50, 2, lambda: None)), 3)]
     assert sizes == [FIRST_BATCH, 50, 50] and taken == sum(sizes)
+
+
+def test_batches_shrink_towards_the_end_of_a_file_of_known_size():
+    total, largest, workers = 20_000, 1024, 2
+    read = 0
+    size = _sizes(largest, workers, lambda: read / total)
+    sizes = []
+    while read < total:
+        sizes.append(min(size(read), total - read))
+        read += sizes[-1]
+    assert sizes[0] == FIRST_BATCH and sizes[1:] == sorted(sizes[1:], reverse=True)
+    assert sizes.count(largest) > 10 and sizes[-2] == LAST_BATCHES
+    alone = _sizes(largest, 1, lambda: 0.99)
+    assert [alone(0), alone(5000)] == [FIRST_BATCH, largest]  # nobody waits for anybody
 
 
 def test_a_failing_input_gives_all_that_came_before():
@@ -174,7 +188,7 @@ def test_a_failing_input_gives_all_that_came_before():
 
     got = []
     with pytest.raises(CorpusError, match="x:8: broken"):
-        for batch in _batches(failing(), 3):
+        for batch in _batches(failing(), lambda given: 3):
             got.append(len(batch))
     assert got == [3, 3, 1]
 
@@ -188,7 +202,7 @@ def test_what_comes_slowly_does_not_wait_for_a_batch_to_be_full(monkeypatch):
             time.sleep(0.02)
             yield Example(WORD)
 
-    got = list(_batches(slow(), 100))
+    got = list(_batches(slow(), lambda given: 100))
     assert [len(batch) if batch else batch for batch in got[:3]] == [2, None, None]
     assert len(got) > 4 and sum(map(len, filter(None, got))) == 9
 

@@ -28,7 +28,7 @@ def _lower(token: str) -> str:
     return matching_form(token).lower()
 
 
-@lru_cache(maxsize=1 << 17)
+@lru_cache(maxsize=1 << 13)
 def _stemmed(token: str) -> str:
     return stem(variant(_lower(token))) or token
 
