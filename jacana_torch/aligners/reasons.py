@@ -1,19 +1,18 @@
 """Which features spoke in a cell, with what value and weight: a scorer and a grid in, reasons of single cells out.
 
-Adding up the reasons of a cell gives its score as the aligner computes it, up to rounding.
+Adding up the reasons of a cell gives its score, up to rounding.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 
 import numpy as np
 
-from ..crf.linear import RawBlock
+from ..crf.linear import RawBlock, add_scores
 from ..explain import Reasons
-from ..features.base import Block, NodeBlocks, NodeFamily
-from ..features.featureset import word_blocks
+from ..features.base import NodeFamily
+from ..features.featureset import blocks_of, checked
 from ..features.grid import Grid
 from .scoring import Scorer
 
@@ -39,6 +38,13 @@ class Contributions:
             for a, b in zip(bounds, bounds[1:], strict=False)
         ]
 
+    def scores(self, cells: int) -> np.ndarray:
+        """[cells] the sum of the contributions in each."""
+        total = np.zeros(cells)
+        for block in self._blocks:
+            add_scores(total, block, self._weights)
+        return total
+
 
 def _entries(block: RawBlock, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """What a block holds that is not zero: which of the cells, which weight, which value."""
@@ -55,26 +61,19 @@ def _entries(block: RawBlock, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray
 
 
 class Spoken:
-    """What a scorer's families say of a grid. `null` [Ts] and `link` [C] are the scores."""
+    """What a scorer's families say of a grid: reasons and scores of its NULLs and links, all in double precision.
+
+    Aligning remembers pairs of words in single precision, so its scores differ in the seventh digit.
+    """
 
     def __init__(self, scorer: Scorer, grid: Grid, families: Sequence[NodeFamily]) -> None:
-        self._scorer, self._grid, self._families = scorer, grid, families
-        self._said: list[NodeBlocks] = []
-        self.null, self.link = scorer.nodes(grid, self._said)
-
-    @cached_property
-    def null_reasons(self) -> Contributions:
-        return self._contributions([blocks.null for blocks in self._said])
-
-    @cached_property
-    def link_reasons(self) -> Contributions:
-        words = [word_blocks(family, self._grid) for family in self._families]
-        return self._contributions([said.link + more for said, more in zip(self._said, words, strict=True)])
-
-    def _contributions(self, parts: Sequence[Sequence[Block]]) -> Contributions:
-        known = [
-            self._scorer.known(family.name, block)
-            for family, part in zip(self._families, parts, strict=True)
-            for block in part
-        ]
-        return Contributions(known, self._scorer.names, self._scorer.weights)
+        null: list[RawBlock] = []
+        link: list[RawBlock] = []
+        for family in families:
+            said = blocks_of(family, grid)
+            for known, part, cells in ((null, said.null, len(grid.source_pair)), (link, said.link, grid.n_cells)):
+                known += [scorer.known(family.name, checked(family.name, block, cells)) for block in part]
+        self.null_reasons = Contributions(null, scorer.names, scorer.weights)
+        self.link_reasons = Contributions(link, scorer.names, scorer.weights)
+        self.null = self.null_reasons.scores(len(grid.source_pair))
+        self.link = self.link_reasons.scores(grid.n_cells)
