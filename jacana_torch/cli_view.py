@@ -162,4 +162,4 @@ def _why(link: LinkExplanation) -> Why:
     choice = max(link.choices, key=near)
     reasons = [(told(reason.feature), reason.contribution) for reason in choice.reasons[:REASONS]]
     margin = None if choice.margin is None else choice.margin.value
-    return Why(link.verdict, reasons, choice.direction == "backward", choice.rival, margin)
+    return Why(link.verdict, reasons, choice.direction == "backward", choice.rival, margin, choice.posterior)

@@ -9,9 +9,11 @@ from ..errors import JacanaError
 from .kinds import kinds
 
 if TYPE_CHECKING:
+    from typing import TypeAlias
+
     from ..types import Alignment, SentencePair
 
-    Words = SentencePair | tuple[str | Sequence[str], str | Sequence[str]]
+    Words: TypeAlias = SentencePair | tuple[str | Sequence[str], str | Sequence[str]]
 
 
 class Drawn:
@@ -30,14 +32,16 @@ class Drawn:
         """A grid of characters for terminals."""
         from .text import grid
 
-        return grid(*self._words(pair), self._kinds(gold), self.confidence, ascii=ascii)
+        source, target = self._words(pair)
+        return grid(source, target, self._kinds(gold), self.confidence, ascii=ascii)
 
     def to_html(self: Any, pair: Words | None = None, *, gold: Alignment | None = None) -> str:
         """A picture to put into a page: an SVG element that needs nothing else. (`jacana_torch.view.page` makes
         whole pages.)"""
         from .svg import svg
 
-        return svg(*self._words(pair), self._kinds(gold), self.confidence)
+        source, target = self._words(pair)
+        return svg(source, target, self._kinds(gold), self.confidence)
 
     def to_matplotlib(
         self: Any, pair: Words | None = None, *, gold: Alignment | None = None, ax: Any = None
@@ -45,7 +49,8 @@ class Drawn:
         """Matplotlib axes with the alignment as a matrix; drawn on `ax` where that is given."""
         from .plot import plot
 
-        return plot(*self._words(pair), self._kinds(gold), self.confidence, ax)
+        source, target = self._words(pair)
+        return plot(source, target, self._kinds(gold), self.confidence, ax)
 
     def _repr_html_(self) -> str | None:
         """What notebooks show; without words, they show the text."""
@@ -63,7 +68,7 @@ class Drawn:
         pair = self.pair if pair is None else pair
         if pair is None:
             raise JacanaError("this alignment does not know its words: give the pair that it is of")
-        sides = pair if isinstance(pair, tuple) else (pair.source, pair.target)
+        sides: Any = pair if isinstance(pair, tuple) else (pair.source, pair.target)
         source, target = (
             side.split() if isinstance(side, str) else getattr(side, "tokens", side) for side in sides
         )

@@ -23,13 +23,15 @@ if TYPE_CHECKING:
 
 GOLD, PREDICTED = (1, 2), (4, 8)
 NO_LINK = -1
+Shown = tuple[int, int, int, int]  # i, j, says, chance
 
 
 class Why(NamedTuple):
     """Reasons for one link: what was decided, and the features that weighed most.
 
     `by_target` says that the target word chose a source word; `rival` is the place that would have been next, None
-    for no link, and `margin` the distance to it, None where there is none to tell.
+    for no link, and `margin` the distance to it, None where there is none to tell. `chance` is told of links that
+    the alignment holds no confidence of.
     """
 
     verdict: str
@@ -37,6 +39,7 @@ class Why(NamedTuple):
     by_target: bool = False
     rival: int | None = None
     margin: float | None = None
+    chance: float | None = None
 
 
 class Explainer(Protocol):
@@ -68,10 +71,15 @@ def payload(
     explainers: Iterator[Explainer | None] = repeat(None) if why is None else iter(why)
     for example, other, explain in zip(examples, others, explainers, strict=False):
         shown = _shown(example.gold, other)
-        pair = [example.pair.id or 0, _words(example.pair.source.tokens), _words(example.pair.target.tokens)]
-        pair.append([number for link in shown for number in link])
-        if explain is not None:
-            pair.append([_packed(explain(i, j), features, verdicts) for i, j, _, _ in shown])
+        pair: list[Any] = [
+            example.pair.id or 0,
+            _words(example.pair.source.tokens),
+            _words(example.pair.target.tokens),
+        ]
+        because = None if explain is None else [explain(i, j) for i, j, _, _ in shown]
+        pair.append([number for link in _with_chances(shown, because) for number in link])
+        if because is not None:
+            pair.append([_packed(why, features, verdicts) for why in because])
         pairs.append(pair)
     return embedded(
         {
@@ -83,7 +91,7 @@ def payload(
     )
 
 
-def _shown(gold: Alignment | None, predicted: Alignment | None) -> list[tuple[int, int, int, int]]:
+def _shown(gold: Alignment | None, predicted: Alignment | None) -> list[Shown]:
     """(i, j, says, chance) in reading order. A single alignment is shown as a prediction is."""
     sides = [(predicted, PREDICTED)] if gold is None else [(gold, PREDICTED)]
     if gold is not None and predicted is not None:
@@ -97,6 +105,15 @@ def _shown(gold: Alignment | None, predicted: Alignment | None) -> list[tuple[in
     last = sides[-1][0]
     chances = {} if last is None else last.confidence
     return [(i, j, bits, _mille(chances.get((i, j)))) for (i, j), bits in sorted(says.items())]
+
+
+def _with_chances(links: list[Shown], because: Sequence[Why | None] | None) -> list[Shown]:
+    if because is None:
+        return links
+    return [
+        (i, j, says, _mille(why.chance) if chance < 0 and why is not None else chance)
+        for (i, j, says, chance), why in zip(links, because, strict=True)
+    ]
 
 
 def _mille(chance: float | None) -> int:

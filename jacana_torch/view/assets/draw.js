@@ -35,8 +35,9 @@ const JacanaDraw = (() => {
     return element;
   }
 
-  const opacity = (link) =>
-    link.confidence === null ? 1 : FAINTEST + (1 - FAINTEST) * Math.min(Math.max(link.confidence, 0), 1);
+  /* A missed link is improbable, which is what is wrong: it must be seen. */
+  const opacity = (link) => (link.confidence === null || link.kind === "miss"
+    ? 1 : FAINTEST + (1 - FAINTEST) * Math.min(Math.max(link.confidence, 0), 1));
 
   function sentence(tokens, side) {
     const line = make("p", { class: `words ${side}` });
@@ -130,15 +131,17 @@ const JacanaDraw = (() => {
     return pen.measureText(text).width;
   }
 
-  /* Source words down, target words across. */
+  /* The longer sentence across, where pages have room; its name, and the other's, stand in the corner. */
   function matrix(pair) {
-    const widest = (tokens) => Math.max(20, ...tokens.map(textWidth));
-    const left = widest(pair.source) + 12;
+    const turned = pair.source.length > pair.target.length;
+    const [down, across] = turned ? [pair.target, pair.source] : [pair.source, pair.target];
+    const widest = (tokens) => Math.max(54, ...tokens.map(textWidth));
+    const left = widest(down) + 12;
     const lean = Math.SQRT1_2;
-    const top = widest(pair.target) * lean + 18;
-    const width = left + pair.target.length * CELL;
-    const height = top + pair.source.length * CELL;
-    const over = textWidth(pair.target[pair.target.length - 1] || "") * lean + 6;
+    const top = widest(across) * lean + 18;
+    const width = left + across.length * CELL;
+    const height = top + down.length * CELL;
+    const over = Math.max(0, ...across.map((token, k) => (k + 1 - across.length) * CELL + textWidth(token) * lean)) + 6;
     const canvas = draw("svg", {
       class: "grid",
       "aria-hidden": "true",
@@ -146,24 +149,28 @@ const JacanaDraw = (() => {
       width: (width + over).toFixed(0),
       height: (height + 2).toFixed(0),
     });
-    const rows = pair.source.map((token, i) =>
+    const rows = down.map((token, i) =>
       draw("text", { class: "label row", x: left - 8, y: top + (i + 0.5) * CELL }, token));
-    const columns = pair.target.map((token, j) => {
+    const columns = across.map((token, j) => {
       const [x, y] = [left + (j + 0.5) * CELL, top - 6];
       return draw("text", { class: "label column", x, y, transform: `rotate(-45 ${x} ${y})` }, token);
     });
-    canvas.append(ruling(left, top, pair.source.length, pair.target.length), ...rows, ...columns);
-    const groups = pair.links.map((link) => cell(link, left, top));
+    const names = turned ? ["target ↓", "source →"] : ["source ↓", "target →"];
+    const corner = names.map((name, k) => draw("text", { class: "label row side", x: left - 8, y: top - 8 - 15 * k }, name));
+    canvas.append(ruling(left, top, down.length, across.length), ...corner, ...rows, ...columns);
+    const place = ({ i, j }) => (turned ? [left + i * CELL, top + j * CELL] : [left + j * CELL, top + i * CELL]);
+    const groups = pair.links.map((link) => cell(link, ...place(link)));
     canvas.append(...groups);
     const element = make("div", { class: "matrix" }, canvas);
-    const marked = wordsOf(pair, rows, columns);
+    const words = turned ? [columns, rows] : [rows, columns];
+    const marked = wordsOf(pair, ...words);
     return {
       element,
       measure: () => null,
       settle: () => {},
       place: () => {},
       parts: groups,
-      words: [rows, columns],
+      words,
       light: (chosen) => light(element, groups, marked, chosen),
       middle: (k) => groups[k].getBoundingClientRect(),
     };
@@ -176,8 +183,7 @@ const JacanaDraw = (() => {
     return draw("path", { class: "ruling", d: lines.join("") });
   }
 
-  function cell(link, left, top) {
-    const [x, y] = [left + link.j * CELL, top + link.i * CELL];
+  function cell(link, x, y) {
     const group = draw("g", { class: `part ${link.kind}` });
     const reach = draw("rect", { class: "reach", x, y, width: CELL, height: CELL });
     const box = draw("rect", { class: "cell", x: x + 3, y: y + 3, width: CELL - 6, height: CELL - 6, rx: 2 });

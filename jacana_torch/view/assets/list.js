@@ -98,7 +98,7 @@ const JacanaList = (() => {
     function weaken(pair, drawn) {
       const least = page.least();
       pair.links.forEach((link, k) =>
-        drawn.parts[k].classList.toggle("weak", link.confidence !== null && link.confidence < least));
+        drawn.parts[k].classList.toggle("weak", link.kind !== "miss" && link.confidence !== null && link.confidence < least));
     }
 
     function listen(article, pair, drawn) {
@@ -109,18 +109,20 @@ const JacanaList = (() => {
       drawn.words.forEach((words, side) => words.forEach((word, at) => {
         word.addEventListener("pointerenter", () => {
           release();
+          lit = article;
           drawn.light(pair.links.flatMap((link, k) => ((side ? link.j : link.i) === at ? [k] : [])));
         });
         word.addEventListener("pointerleave", release);
       }));
     }
 
-    let pointed = null;
+    let pointed = null; // the article whose link is told of
+    let lit = null; // the article in which something stands out
     function point(article, k) {
       release();
       const { pair, drawing: drawn } = state.get(article);
       state.get(article).at = k;
-      pointed = article;
+      pointed = lit = article;
       drawn.light([k]);
       tip.replaceChildren(...page.about(pair, pair.links[k]));
       tip.hidden = false;
@@ -135,10 +137,8 @@ const JacanaList = (() => {
 
     function release() {
       tip.hidden = true;
-      for (const article of [pointed, ...host.querySelectorAll("article:has(.lit)")]) {
-        if (article && drawing(article)) drawing(article).light([]);
-      }
-      pointed = null;
+      if (lit && drawing(lit)) drawing(lit).light([]);
+      pointed = lit = null;
     }
 
     /* The next link of an article that can be seen, or the one before. */
@@ -149,6 +149,17 @@ const JacanaList = (() => {
       if (!seen.length) return;
       const now = pointed === article ? seen.indexOf(at) : -1;
       point(article, seen[now < 0 ? (by > 0 ? 0 : seen.length - 1) : (now + by + seen.length) % seen.length]);
+    }
+
+    /* What is being looked at stays where it is, however tall the rest becomes. */
+    function redraw() {
+      release();
+      const drawn = articles().filter(drawing);
+      const active = drawn.find((one) => one === document.activeElement);
+      const anchor = active || drawn.find((one) => one.getBoundingClientRect().bottom > 100);
+      const before = anchor ? anchor.getBoundingClientRect().top : 0;
+      fill(drawn);
+      if (anchor) scrollBy(0, anchor.getBoundingClientRect().top - before);
     }
 
     const articles = () => [...host.children];
@@ -176,7 +187,7 @@ const JacanaList = (() => {
       release,
       current: () => articles().indexOf(document.activeElement),
       pair: (k) => shown[k],
-      redraw: () => { release(); fill(articles().filter(drawing)); },
+      redraw,
       weaken: () => articles().filter(drawing).forEach((one) => weaken(pairOf(one), drawing(one))),
       everything: () => { fill(articles().filter((one) => !drawing(one))); place(articles()); },
     };

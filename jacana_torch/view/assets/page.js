@@ -63,7 +63,8 @@
     if (margin !== null) {
       const others = side ? pair.source : pair.target;
       const other = rival < 0 ? "no link" : `“${others[rival]}”`;
-      parts.push(make("p", {}, `${signed(margin / 100)} against ${other}`));
+      const ahead = margin < 0 ? "loses by" : "wins by";
+      parts.push(make("p", {}, `${ahead} ${Math.abs(margin / 100).toFixed(2)} against ${other}`));
     }
     return parts;
   }
@@ -189,6 +190,10 @@
     $("tools").addEventListener("submit", (event) => event.preventDefault());
     $("theme").addEventListener("click", nextTheme);
     $("help-open").addEventListener("click", () => $("help").showModal());
+    new ResizeObserver(() => {
+      const covering = getComputedStyle($("tools")).position === "sticky";
+      root.style.scrollPaddingTop = `${covering ? $("tools").offsetHeight + 8 : 8}px`;
+    }).observe($("tools"));
     addEventListener("beforeprint", shelf.everything);
     matchMedia("print").addEventListener("change", (event) => { if (event.matches) shelf.everything(); });
   }
