@@ -81,7 +81,7 @@ const JacanaDraw = (() => {
       parts: drawn.map((one) => one.group),
       words: [source.words, target.words],
       light: (chosen) => light(element, drawn.map((one) => one.group), marked, chosen),
-      middle: (k) => drawn[k].line.getBoundingClientRect(),
+      reach: (k) => around([...marked[k], drawn[k].line]),
     };
   }
 
@@ -112,6 +112,13 @@ const JacanaDraw = (() => {
   /* For each link, the words it joins. */
   function wordsOf(pair, above, below) {
     return pair.links.map(({ i, j }) => [above[i], below[j]]);
+  }
+
+  /* What a link takes up in the window. */
+  function around(elements) {
+    const boxes = elements.map((one) => one.getBoundingClientRect());
+    const of = (pick, edge) => pick(...boxes.map((box) => box[edge]));
+    return { left: of(Math.min, "left"), right: of(Math.max, "right"), top: of(Math.min, "top"), bottom: of(Math.max, "bottom") };
   }
 
   function light(element, groups, marked, chosen) {
@@ -172,7 +179,7 @@ const JacanaDraw = (() => {
       parts: groups,
       words,
       light: (chosen) => light(element, groups, marked, chosen),
-      middle: (k) => groups[k].getBoundingClientRect(),
+      reach: (k) => around([groups[k]]),
     };
   }
 

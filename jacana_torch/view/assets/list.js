@@ -126,11 +126,11 @@ const JacanaList = (() => {
       drawn.light([k]);
       tip.replaceChildren(...page.about(pair, pair.links[k]));
       tip.hidden = false;
-      const box = drawn.middle(k);
+      const box = drawn.reach(k);
       const size = tip.getBoundingClientRect();
       const left = Math.min(Math.max((box.left + box.right - size.width) / 2, 8), innerWidth - size.width - 8);
-      const below = box.bottom + 10;
-      const top = below + size.height > innerHeight ? box.top - size.height - 10 : below;
+      const below = box.bottom + 8;
+      const top = below + size.height > innerHeight ? box.top - size.height - 8 : below;
       tip.style.left = `${left + scrollX}px`;
       tip.style.top = `${Math.max(top, 4) + scrollY}px`;
     }
