@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from urllib.parse import urlsplit
 
 import pytest
@@ -326,19 +327,16 @@ def test_slow_clients_are_not_waited_for(slow, sent, answer):
 
 
 def test_who_does_not_listen_is_not_spoken_to(slow):
-    many = {"pairs": [{"source": ["x" * 1000] * 10, "target": ["y"]}] * 1000}
-    with served({"slow": Model(slow)}, patience=0.4, body=20_000_000) as client:
-        with client.raw() as deaf:
-            deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-            content = json.dumps(many).encode()
-            deaf.sendall(HEAD.replace(b": 30", f": {len(content)}".encode()) + content)
-            until(lambda: sum(map(len, slow.batches)) == 1000)
-            time.sleep(1.5)
-            deaf.settimeout(5)
-            with pytest.raises(ConnectionResetError):
-                while deaf.recv(1 << 16):
-                    pass
-                raise AssertionError("all of it came")
+    content = json.dumps({"pairs": [{"source": ["x" * 1000] * 10, "target": ["y"]}] * 800}).encode()
+    with served({"slow": Model(slow)}, patience=1, body=20_000_000) as client:
+        with client.raw(HEAD.replace(b": 30", f": {len(content)}".encode()) + content) as deaf:
+            until(lambda: sum(map(len, slow.batches)) == 800)
+            time.sleep(2.5)
+            taken = 0
+            with suppress(ConnectionResetError):
+                while piece := deaf.recv(1 << 20):
+                    taken += len(piece)
+            assert taken < len(content)  # what had left the server by then, and no more
         assert client.get("/healthz").status == 200
 
 
