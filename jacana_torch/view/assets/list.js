@@ -3,6 +3,7 @@
 const JacanaList = (() => {
   const { KINDS, arcs, matrix, make } = JacanaDraw;
   const NEAR = "900px 0px";
+  const AT_ONCE = 6; // drawn without waiting for the browser to say what is near
   const percent = (share) => `${(100 * share).toFixed(1)} %`;
 
   /* `host` is where articles go; `tip` shows a link; `page` answers mode(), query(), least() and about(pair, link). */
@@ -32,6 +33,7 @@ const JacanaList = (() => {
         return article;
       });
       host.replaceChildren(...articles);
+      fill(articles.slice(0, AT_ONCE));
       for (const article of articles) watch.observe(article);
     }
 

@@ -248,7 +248,8 @@
   function keyboard(event) {
     if (event.ctrlKey || event.metaKey || event.altKey || $("help").open) return;
     if (event.key === "Escape") return letGo();
-    if (event.target.closest("input, select, button, textarea")) return;
+    if (event.target.closest('select, input[type="search"]')) return; // letters are for them
+    if (ARROWS[event.key] && event.target.closest("input")) return;
     // Arrows scroll the page until a pair is chosen.
     const key = ARROWS[event.key] && shelf.current() >= 0 ? ARROWS[event.key] : event.key;
     if (!Object.hasOwn(ACTIONS, key)) return;

@@ -1,0 +1,52 @@
+"""Pairs of our own for the page: a hit, a miss, an invention, a possible link, and words that would be HTML."""
+
+from __future__ import annotations
+
+from jacana_torch import Alignment, Example, Sentence, SentencePair
+
+ATTACK = "<img src=x onerror=alert(1)>"
+BREAKOUT = "</script><script>document.title='broken'</script>"
+
+
+def example(
+    source: str, target: str, sure: set, possible: set = frozenset(), id: str | None = None, confidence=None
+) -> Example:
+    one, other = Sentence(tuple(source.split())), Sentence(tuple(target.split()))
+    gold = Alignment(len(one), len(other), frozenset(sure), frozenset(possible), confidence or {})
+    return Example(SentencePair(one, other, id), gold)
+
+
+# (source, target, gold sure, gold possible, predicted sure)
+STORIES = (
+    ("Our cat sleeps", "A cat is asleep", {(1, 1), (2, 3)}, {(2, 2)}, {(1, 1), (2, 3)}),
+    ("Nina sold her boat", "The boat was sold by Nina", {(0, 5), (1, 3), (3, 1)}, set(), {(0, 5), (1, 3), (2, 0)}),
+    ("It rains", "Rain falls on the quiet harbour town", {(1, 0)}, {(1, 1)}, {(0, 5)}),
+    ("Nothing here", "Something else", set(), set(), set()),
+)
+
+
+def stories() -> tuple[list[Example], list[Alignment]]:
+    """Four pairs: exact; two hits, a miss and an invention; a miss and an invention; no links at all."""
+    gold, predicted = [], []
+    for number, (source, target, sure, possible, found) in enumerate(STORIES, start=1):
+        gold.append(example(source, target, sure, possible, f"story-{number}"))
+        chances = {link: 0.3 if number > 1 and link[0] != link[1] else 0.95 for link in found}
+        predicted.append(example(source, target, found, confidence=chances).gold)
+    return gold, predicted
+
+
+def attacked() -> Example:
+    """Tokens are one each, whatever they hold."""
+    source, target = Sentence((ATTACK, BREAKOUT, "a b")), Sentence((BREAKOUT, "&lt;", "{{data}}", ""))
+    pair = SentencePair(source, target, ATTACK)
+    return Example(pair, Alignment(3, 4, frozenset({(0, 0), (1, 1), (2, 2)})))
+
+
+def many(number: int) -> list[Example]:
+    words = "the old bridge over that river was closed to all traffic for repairs in the spring".split()
+    out = []
+    for k in range(number):
+        tokens = words[: 4 + k % 12]
+        links = {(i, (i + k) % len(tokens)) for i in range(len(tokens))}
+        out.append(example(" ".join(tokens), " ".join(tokens), links, id=f"pair-{k}"))
+    return out
