@@ -20,7 +20,7 @@ from .string import FORM, base_of, base_similarity
 from .wordlists import word_class
 
 LONGEST_RUN = 6
-TIE = 1e-5
+TIE = 1e-5  # what rounding makes of equals is no victory
 Columns = dict[str, np.ndarray]
 
 
@@ -203,23 +203,16 @@ def run_length(canvas: Canvas, field: np.ndarray) -> np.ndarray:
     return total
 
 
-def _margin(mine: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """By how much one is better; a tie is a tie, however it was rounded."""
-    margin = mine - other
-    margin[np.abs(margin) < TIE] = 0
-    return margin
-
-
 def competition(canvas: Canvas, base: np.ndarray, company: np.ndarray) -> tuple[Columns, Columns]:
     """Whether another word of the row or the column would be the better partner, and by how much.
 
     Columns over the canvas, and over its rows for NULL.
     """
     row, column = (np.maximum(best, -1.0) for best in canvas.best_other(np.where(canvas.inside, company, -1.0)))
-    row_margin, column_margin = _margin(company, row), _margin(company, column)
+    row_margin, column_margin = company - row, company - column
     alike = base > 0
     unlike = ~alike
-    wins_row, wins_column = (row_margin > 0) & alike, (column_margin > 0) & alike
+    wins_row, wins_column = (row_margin > TIE) & alike, (column_margin > TIE) & alike
     wins = wins_row & wins_column
     candidates, suitors = canvas.row_count(alike), canvas.column_count(alike)
     row_free, column_free = canvas.along_rows(candidates == 0), canvas.along_columns(suitors == 0)

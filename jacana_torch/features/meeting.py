@@ -190,16 +190,17 @@ class Meeting:
     def _recall(self, known: _Known, signal: Signal) -> None:
         """All signals that were ever asked for at once, for who asks for one will ask for the others."""
         signals = known.with_signal(signal)
-        figures, found = known.look_up(self.code)  # [signals, C]
+        figures, found = known.look_up(self.code)
         unknown = np.flatnonzero(~found)
         if len(unknown):
             every = len(unknown) == len(self.code)  # as at every new signal: others are asked of the same pairs
             new, cell = self._distinct if every else np.unique(self.code[unknown], return_inverse=True)
             some = self._some if every else _some_at_once(self.lexicon, new)
             computed = np.hstack([[signal.compute(pairs) for signal in signals] for pairs in some])
-            figures[:, unknown] = computed[:, cell]
+            for each, values in zip(figures, computed, strict=True):
+                each[unknown] = values[cell]
             known.keep(new, computed)
-        self._figures |= {s: row.astype(s.precision) for s, row in zip(signals, figures, strict=True)}
+        self._figures |= dict(zip(signals, figures, strict=True))
 
 
 class _Slice(Meeting):
@@ -259,13 +260,15 @@ class _Known:
     def _slot(self, code: np.ndarray) -> np.ndarray:
         return ((code.view(np.uint64) * _SCATTER) >> self._shift).view(np.int64)
 
-    def look_up(self, code: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """[signals, C] figures, and [C] whether they are there; a run at a time, which stays in the cache."""
-        figures, found = np.empty((len(self.signals), len(code))), np.empty(len(code), dtype=bool)
+    def look_up(self, code: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
+        """[C] figures of each signal, and [C] whether they are there; a run at a time, which stays in the cache."""
+        figures = [np.empty(len(code), dtype=signal.precision) for signal in self.signals]
+        found = np.empty(len(code), dtype=bool)
         for first in range(0, len(code), _RUN):
             run = slice(first, first + _RUN)
             slot = self._slot(code[run])
-            figures[:, run] = self.figures.take(slot, axis=0).T
+            for each, values in zip(figures, self.figures.take(slot, axis=0).T, strict=True):
+                each[run] = values
             np.equal(self._code[slot], code[run], out=found[run])
         return figures, found
 

@@ -9,6 +9,7 @@ from feature_twin import Bases, class_of
 
 Matrix = list[list[float]]
 Row = dict[str, float]
+TIE = 1e-5
 
 
 class Company:
@@ -67,7 +68,7 @@ class Company:
         for m, n in self.cells():
             row = company[m][n] - max([company[m][j] for j in range(self.N) if j != n], default=-1)
             column = company[m][n] - max([company[i][n] for i in range(self.M) if i != m], default=-1)
-            row_margin[m][n], column_margin[m][n] = (x if abs(x) >= 1e-5 else 0.0 for x in (row, column))
+            row_margin[m][n], column_margin[m][n] = row, column
         candidates = [sum(x > 0 for x in row) for row in like]
         suitors = [sum(like[m][n] > 0 for m in range(self.M)) for n in range(self.N)]
         links = []
@@ -76,11 +77,11 @@ class Company:
             lonely, unsought = candidates[m] == 0, suitors[n] == 0
             links.append(
                 {
-                    "wins_row": alike and row > 0, "wins_column": alike and column > 0,
-                    "wins_both": alike and row > 0 and column > 0,
-                    "loses_both": alike and row <= 0 and column <= 0,
-                    "identical_loses_row": like[m][n] >= 1 and row <= 0,
-                    "identical_loses_column": like[m][n] >= 1 and column <= 0,
+                    "wins_row": alike and row > TIE, "wins_column": alike and column > TIE,
+                    "wins_both": alike and row > TIE and column > TIE,
+                    "loses_both": alike and row <= TIE and column <= TIE,
+                    "identical_loses_row": like[m][n] >= 1 and row <= TIE,
+                    "identical_loses_column": like[m][n] >= 1 and column <= TIE,
                     "row_margin": max(-1, min(1, row)) if alike else 0,
                     "column_margin": max(-1, min(1, column)) if alike else 0,
                     "row_better": 0 if alike else max(0, min(1, -row)),
@@ -92,7 +93,7 @@ class Company:
         nulls = []
         for m in range(self.M):
             alike = [n for n in range(self.N) if like[m][n] > 0]
-            wins = any(row_margin[m][n] > 0 and column_margin[m][n] > 0 for n in alike)
+            wins = any(row_margin[m][n] > TIE and column_margin[m][n] > TIE for n in alike)
             nulls.append(
                 {
                     "null_no_candidate": not alike, "null_some_wins": wins,
