@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .drawn import Drawn
-    from .kinds import kinds
-    from .page import page
+    from .kind import kinds
+    from .pages import page
     from .payload import Why
-    from .svg import svg
+    from .picture import svg
     from .text import grid
 
-_HOMES = {"Drawn": "drawn", "Why": "payload", "grid": "text", "kinds": "kinds", "page": "page", "svg": "svg"}
+_HOMES = {"Drawn": "drawn", "Why": "payload", "grid": "text", "kinds": "kind", "page": "pages", "svg": "picture"}
 
 __all__ = ["Drawn", "Why", "grid", "kinds", "page", "svg"]
 

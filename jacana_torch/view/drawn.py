@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import JacanaError
-from .kinds import kinds
+from .kind import kinds
 
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -38,7 +38,7 @@ class Drawn:
     def to_html(self: Any, pair: Words | None = None, *, gold: Alignment | None = None) -> str:
         """A picture to put into a page: an SVG element that needs nothing else. (`jacana_torch.view.page` makes
         whole pages.)"""
-        from .svg import svg
+        from .picture import svg
 
         source, target = self._words(pair)
         return svg(source, target, self._kinds(gold), self.confidence)

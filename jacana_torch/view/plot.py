@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import JacanaError
-from .kinds import ASIDE, HIT, INVENTION, LINK, MISS
+from .kind import ASIDE, HIT, INVENTION, LINK, MISS
 from .layout import clean
-from .svg import COLOURS, FAINTEST
+from .picture import COLOURS, FAINTEST
 
 if TYPE_CHECKING:
     from ..types import Link

@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from .kinds import ASIDE, HIT, INVENTION, LINK, MISS
+from .kind import ASIDE, HIT, INVENTION, LINK, MISS
 from .layout import clean, columns
 
 if TYPE_CHECKING:

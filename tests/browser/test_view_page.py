@@ -167,7 +167,8 @@ def point_at(part) -> None:
 def test_hover_tells_the_words_the_kind_and_the_posterior(compared):
     article = compared.locator("article").nth(1)
     point_at(article.locator(".part").nth(0))
-    assert compared.locator("#tip").inner_text().split("\n") == ["Nina – Nina", "✓ hit", "posterior 30.0 %"]
+    said = compared.locator("#tip p").all_inner_texts()
+    assert said == ["Nina – Nina", "✓ hit", "posterior 30.0 %"]
     assert article.locator(".word.on").all_inner_texts() == ["Nina", "Nina"]
     compared.mouse.move(2, 2)
     assert compared.locator("#tip").is_hidden() and article.locator(".on").count() == 0

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
-from .kinds import ASIDE, HIT, INVENTION, LINK, MISS
+from .kind import ASIDE, HIT, INVENTION, LINK, MISS
 from .layout import clean, places
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def svg(
     title: str | None = None,
     most: float = WIDEST,
 ) -> str:
-    """`links` maps each to its kind (see kinds.py); `confidence` to its opacity. Without a `background` what is
+    """`links` maps each to its kind (see kind.py); `confidence` to its opacity. Without a `background` what is
     behind shines through."""
     above, a, lines_above = places([clean(token) for token in source], most)
     below, b, lines_below = places([clean(token) for token in target], most)
