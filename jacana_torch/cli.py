@@ -12,7 +12,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 
-from . import cli_serve, cli_view
+from . import cli_explain, cli_serve, cli_view
 from .errors import JacanaError
 from .version import __version__
 
@@ -75,6 +75,7 @@ examples:
   jacana-torch compare data=msr 'aligners=[crf,{bare: "crf features=[string,position]"},standard,my/model]'""",
     "serve": cli_serve.EXAMPLES,
     "view": cli_view.EXAMPLES,
+    "explain": cli_explain.EXAMPLES,
     "models": """
 examples:
   jacana-torch models""",
@@ -189,6 +190,8 @@ def build_parser() -> argparse.ArgumentParser:
     compare.add_argument("overrides", nargs="*", metavar="OVERRIDE", help="Hydra overrides and options")
 
     cli_serve.add_options(command("serve", cli_serve.run, "Serve a page and an API that align and explain."))
+
+    cli_explain.add_options(command("explain", cli_explain.run, "Tell why two words are linked, or are not."))
 
     cli_view.add_options(command("view", cli_view.run, "Make a page that shows alignments."))
 

@@ -62,7 +62,7 @@ def align(
     bad = corpora.SkipBad(instead=Example(NOTHING)) if skip_bad else None
     opened = corpora.Source(source)
     examples = corpora.read_live(opened, from_ or ("text" if source == "-" else None), on_bad=bad)
-    work = Aligning(_found(model), device, symmetrize, confidence, tokenise=not pretokenized)
+    work = Aligning(chosen_model(model), device, symmetrize, confidence, tokenise=not pretokenized)
     _ = work.model  # mistakes are told before anything is written, and what is loaded now is shared by workers
     if workers is None:
         workers = 1 if opened.may_stall else parallel.available()
@@ -165,7 +165,8 @@ def _retokenised(given: SentencePair, pair: SentencePair) -> SentencePair | None
     return SentencePair(source, target, given.id)
 
 
-def _found(model: str | None) -> str:
+def chosen_model(model: str | None) -> str:
+    """The model that was named, else the best that can run here."""
     if model is not None:
         return model
     from . import persist

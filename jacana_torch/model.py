@@ -11,7 +11,7 @@ import numpy as np
 
 from .aligners.base import Aligner, CannotExplain, Explains, Trainable
 from .annotate.tokenize import tokenize
-from .errors import ConfigError
+from .errors import ConfigError, JacanaError
 from .explain import Explanation
 from .types import PROVIDERS, Alignment, Sentence, SentencePair
 
@@ -43,6 +43,20 @@ def _as_sentence(side: Side) -> Sentence:
     if not all(isinstance(token, str) for token in tokens):
         raise ConfigError(f"tokens are strings; got {str(side)[:80]!r}")
     return Sentence(tokens)
+
+
+@dataclass(frozen=True)
+class _Explainer:
+    """What alignments of one call of `align` ask for reasons; it holds no features."""
+
+    model: Model
+    symmetrize: str | None
+
+    def __call__(self, alignment: Alignment) -> Explanation:
+        explanation = self.model.explain(alignment.pair, self.symmetrize)
+        if explanation.alignment != alignment:
+            raise JacanaError("the model has changed since it made this alignment: align the pair again")
+        return explanation
 
 
 @dataclass
@@ -111,13 +125,13 @@ class Model:
         `confidence` there are links alone, which is faster."""
         ready = self.prepare(pairs)
         options: dict[str, Any] = self._symmetrizing(symmetrize)
-        if confidence:
-            found = self.aligner.align(ready, **options)
-            return [alignment.of(pair) for alignment, pair in zip(found, ready, strict=True)]
-        if "confidence" in inspect.signature(self.aligner.align).parameters:
+        if not confidence and "confidence" in inspect.signature(self.aligner.align).parameters:
             options["confidence"] = False
         found = self.aligner.align(ready, **options)
-        return [_links_alone(alignment).of(pair) for alignment, pair in zip(found, ready, strict=True)]
+        if not confidence:
+            found = [_links_alone(alignment) for alignment in found]
+        explainer = _Explainer(self, symmetrize)
+        return [alignment.of(pair, explainer) for alignment, pair in zip(found, ready, strict=True)]
 
     def _symmetrizing(self, symmetrize: str | None) -> dict[str, str]:
         """The option for the aligner, which must have two directions to take it."""

@@ -6,12 +6,16 @@ an `Example` a pair with its gold alignment. A pair has no gold field, so an ali
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
-from .errors import MissingLayer
+from .errors import JacanaError, MissingLayer
 from .view.drawn import Drawn
+
+if TYPE_CHECKING:
+    from .explain import Explanation, LinkExplanation
 
 Link = tuple[int, int]
 
@@ -134,11 +138,22 @@ class Alignment(Drawn):
     def all_links(self) -> list[Link]:
         return sorted(self.sure | self.possible)
 
-    def of(self, pair: SentencePair) -> Alignment:
-        """The same, knowing its pair."""
+    def of(self, pair: SentencePair, explainer: Callable[[Alignment], Explanation] | None = None) -> Alignment:
+        """The same, knowing its pair, and whom to ask for reasons."""
         alignment = object.__new__(Alignment)
-        alignment.__dict__.update(self.__dict__, pair=pair)
+        alignment.__dict__.update(self.__dict__, pair=pair, _explainer=explainer)
         return alignment
+
+    def explain(self, i: int, j: int) -> LinkExplanation:
+        """Why source token i and target token j are linked, or are not: of an alignment that a model has just
+        made, as the model is asked for its reasons now. `model.explain(pair)` is faster for several."""
+        explainer = self.__dict__.get("_explainer")
+        if explainer is None:
+            raise JacanaError(
+                "this alignment does not know what made it (those read from files, flipped, combined or sent by "
+                "another process do not): ask model.explain(pair).link(i, j)"
+            )
+        return explainer(self).link(i, j)
 
     def flip(self) -> Alignment:
         return trusted(

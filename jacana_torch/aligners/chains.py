@@ -133,6 +133,10 @@ class Chain:
     def _alternatives(self) -> Alternatives:
         return Alternatives(self.node, self._steps.edge, self._steps.start, self._steps.end)
 
+    def reasons(self, token: int, position: int | None) -> Reasons:
+        """What the token's score for that position is made of (None: no link)."""
+        return self._of(token, _state(position))
+
     def choice(self, token: int, position: int | None) -> Choice:
         """Why the token takes that position (None: no link), or why it does not."""
         state, best = _state(position), int(self.states[token])
@@ -184,7 +188,7 @@ class Chain:
 
     def _of(self, token: int, state: int) -> Reasons:
         if (token, state) not in self._reasons:
-            self._learn([(token, state)])
+            self._learn([(token, s) for s in range(self.posterior.shape[1])])  # costs little more than one
         return self._reasons[token, state]
 
     def _likely(self) -> list[tuple[int, int]]:

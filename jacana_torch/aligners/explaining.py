@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from ..explain import Explanation
-from ..symmetrize import Symmetrizer
 from ..types import Alignment, SentencePair
 from .chains import Chain, chains
 from .decoding import grids
@@ -49,8 +49,10 @@ def _told(forward: Crf, backward: Crf | None, pairs: Sequence[SentencePair]) -> 
     return out
 
 
-def name_of(symmetrize: Symmetrizer | str) -> str:
+def name_of(symmetrize: object) -> str:
     """As the command line spells it."""
+    while isinstance(symmetrize, partial):  # as configs make them
+        symmetrize = symmetrize.func
     name = (
         symmetrize if isinstance(symmetrize, str) else getattr(symmetrize, "__name__", type(symmetrize).__name__)
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,10 +27,20 @@ class LinkExplanation:
     forward: Choice | None = None
     backward: Choice | None = None
     verdict: str = ""
+    pair: SentencePair | None = field(default=None, repr=False)
 
     @property
     def choices(self) -> list[Choice]:
         return [choice for choice in (self.forward, self.backward) if choice is not None]
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+    def to_text(self, top: int = 8) -> str:
+        """For people: both directions with their `top` strongest reasons."""
+        from .text import link_text
+
+        return link_text(self, top)
 
     def to_dict(self, top: int | None = None) -> dict[str, Any]:
         return {
@@ -63,9 +73,8 @@ class Explanation:
         for direction in self.directions:
             token, position = (i, j) if direction.name == "forward" else (j, i)
             found[direction.name] = direction.choice(token, position)
-        return LinkExplanation(
-            i, j, linked, self.alignment.confidence.get((i, j)), **found, verdict=self._verdict((i, j), linked)
-        )
+        confidence, verdict = self.alignment.confidence.get((i, j)), self._verdict((i, j), linked)
+        return LinkExplanation(i, j, linked, confidence, **found, verdict=verdict, pair=self.pair)
 
     def links(self) -> list[LinkExplanation]:
         """Of all links, in reading order."""
@@ -84,30 +93,27 @@ class Explanation:
             return self.note
         have = [d.name for d in self.directions if link in d.alignment.sure or link in d.alignment.possible]
         how = self.symmetrizer or "what joins them"
-        if linked:
-            return (
-                "both directions have it"
-                if len(have) == 2
-                else f"only the {have[0]} direction has it, and {how} keeps it{self._stage(link)}"
-                if have
-                else f"neither direction has it, and {how} adds it"
-            )
-        if len(have) == 2:
-            return f"both directions have it, and {how} leaves it out"
-        return (
-            f"only the {have[0]} direction has it, and {how} leaves it out" if have else "neither direction has it"
-        )
+        done = f"{how} keeps it{self._beside(link)}" if linked else f"{how} leaves it out"
+        if not have:
+            return f"neither direction has it, and {how} adds it" if linked else "neither direction has it"
+        if len(have) == 1:
+            return f"only the {have[0]} direction has it, and {done}"
+        return "both directions have it" if linked else f"both directions have it, and {done}"
 
-    def _stage(self, link: Link) -> str:
-        """Of a link that one direction has: whether it stands beside one that both have."""
+    def _beside(self, link: Link) -> str:
+        """Of a link that one direction has: which one that both have it stands beside."""
         i, j = link
         one, other = (direction.alignment.sure for direction in self.directions)
         beside = [(a, b) for a in (i - 1, i, i + 1) for b in (j - 1, j, j + 1) if (a, b) in one & other]
         return f", beside {beside[0][0]}-{beside[0][1]}" if beside else ""
 
-    def to_dict(self, top: int | None = None) -> dict[str, Any]:
-        """Plain data for JSON: every link with all that is known of it; `top` keeps the strongest reasons of each
-        list only."""
+    def __str__(self) -> str:
+        return self.to_text()
+
+    def to_dict(self, top: int | None = None, links: Iterable[Link] | None = None) -> dict[str, Any]:
+        """Plain data for JSON: every link, or those asked for, with all that is known of them; `top` keeps the
+        strongest reasons of each list only."""
+        told = self.links() if links is None else [self.link(i, j) for i, j in links]
         return {
             "source": list(self.pair.source.tokens),
             "target": list(self.pair.target.tokens),
@@ -115,7 +121,7 @@ class Explanation:
             "symmetrizer": self.symmetrizer,
             "directions": [direction.name for direction in self.directions],
             "note": self.note,
-            "links": [link.to_dict(top) for link in self.links()],
+            "links": [link.to_dict(top) for link in told],
         }
 
     def to_text(self, top: int = 3) -> str:

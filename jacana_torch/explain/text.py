@@ -24,14 +24,15 @@ def explanation_text(explanation: Explanation, top: int = 3) -> str:
     if explanation.note:
         lines += ["", explanation.note]
     for link in explanation.links():
-        lines += ["", link_text(explanation, link, top)]
+        lines += ["", link_text(link, top)]
     alone = _alone(explanation)
     return "\n".join([*lines, *(["", *alone] if alone else [])])
 
 
-def link_text(explanation: Explanation, link: LinkExplanation, top: int = 8) -> str:
+def link_text(link: LinkExplanation, top: int = 8) -> str:
     """One link, or what is none: the verdict, then what either direction made of it."""
-    source, target = explanation.pair.source.tokens, explanation.pair.target.tokens
+    assert link.pair is not None
+    source, target = link.pair.source.tokens, link.pair.target.tokens
     state = "linked" if link.linked else "not linked"
     sure = "" if link.confidence is None else f", confidence {link.confidence:.3f}"
     verdict = f"; {link.verdict}" if link.verdict and link.choices else ""
