@@ -122,8 +122,10 @@ class Memory:
 
     def of(self, key: WordKey) -> tuple[Lexicon, _Known]:
         with self._lock:
-            if key not in self._known or len(self._known[key][0]) > MOST_WORDS:
-                self._known[key] = Lexicon(key.word), _Known(self._bits)
+            lexicon, known = self._known.get(key, (None, None))
+            if lexicon is None or len(lexicon) > MOST_WORDS:
+                known = _Known(self._bits, known.signals if known else [])
+                self._known[key] = Lexicon(key.word), known
             return self._known[key]
 
 
@@ -189,13 +191,13 @@ class Meeting:
 
     def _recall(self, known: _Known, signal: Signal) -> None:
         """All signals that were ever asked for at once, for who asks for one will ask for the others."""
+        first = signal not in known.signals  # then others will be asked of the same pairs
         signals = known.with_signal(signal)
         figures, found = known.look_up(self.code)
         unknown = np.flatnonzero(~found)
         if len(unknown):
-            every = len(unknown) == len(self.code)  # as at every new signal: others are asked of the same pairs
-            new, cell = self._distinct if every else np.unique(self.code[unknown], return_inverse=True)
-            some = self._some if every else _some_at_once(self.lexicon, new)
+            new, cell = self._distinct if first else np.unique(self.code[unknown], return_inverse=True)
+            some = self._some if first else _some_at_once(self.lexicon, new)
             computed = np.hstack([[signal.compute(pairs) for signal in signals] for pairs in some])
             for each, values in zip(figures, computed, strict=True):
                 each[unknown] = values[cell]
@@ -242,12 +244,12 @@ def _pairs(lexicon: Lexicon, code: np.ndarray) -> WordPairs:
 class _Known:
     """Figures of pairs of words in a table of fixed size: a new pair takes the place of whoever had its slot."""
 
-    def __init__(self, bits: int) -> None:
+    def __init__(self, bits: int, signals: list[Signal]) -> None:
         self._shift = np.uint64(64 - bits)
         self._code = np.full(1 << bits, -1, dtype=np.int64)
         self._claims = np.zeros(1 << bits, dtype=np.int32)
-        self.figures = np.zeros((1 << bits, 0), dtype=np.float32)
-        self.signals: list[Signal] = []
+        self.figures = np.zeros((1 << bits, len(signals)))
+        self.signals = signals
 
     def with_signal(self, signal: Signal) -> list[Signal]:
         """The signals of the columns, this one among them; a new one makes what was known incomplete."""
