@@ -50,7 +50,7 @@ def _windows(pair: SentencePair, tokenizer: Tokenizer, reading: str) -> Iterator
 
 
 def _cut(one: list[str], other: list[str], first: int, second: int, tokenizer: Tokenizer) -> Iterator[Window]:
-    """As few windows over the words of both sides as fit; `first`, `second` are the numbers of their first words."""
+    """As few windows as fit over the words of both sides, whose first words have the numbers `first`, `second`."""
     longest = max(len(one), len(other))
     for parts in range(1, min(longest, _MOST_CUTS) + 1):
         cuts = [(_part(one, k, parts), _part(other, k, parts)) for k in range(parts)]

@@ -39,7 +39,8 @@ def word_vectors(
     place = torch.as_tensor(word.reshape(-1), device=device)
     count = torch.zeros(total + 1, device=device).index_add_(0, place, torch.ones(len(place), device=device))
     share = (1 / count.clamp(min=1))[:, None]
-    return [_means(states[layer].float().flatten(0, 1), place, share) for layer in layers]
+    single = torch.promote_types(states[0].dtype, torch.float32)  # a half is too coarse for means
+    return [_means(states[layer].to(single).flatten(0, 1), place, share) for layer in layers]
 
 
 def _batch(rows: Sequence[tuple[Window, int]], total: int) -> tuple[dict[str, np.ndarray], np.ndarray]:
@@ -63,4 +64,4 @@ def _batch(rows: Sequence[tuple[Window, int]], total: int) -> tuple[dict[str, np
 def _means(pieces: Tensor, place: Tensor, share: Tensor) -> Tensor:
     """[words, d] the mean of each word's pieces; what belongs to no word is in the row that is left out."""
     total = pieces.new_zeros(len(share), pieces.shape[1]).index_add(0, place, pieces)
-    return (total * share)[:-1]
+    return (total * share.to(total))[:-1]

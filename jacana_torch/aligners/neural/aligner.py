@@ -1,4 +1,4 @@
-"""The neural aligner: every cell of the grid is a link or none, judged by a network that sees the whole grid.
+"""The neural aligner: two chains, one a direction, over scores of a network that sees the whole grid.
 
 Examples in, weights out; pairs in, alignments with the probability of each link out. Feature families are what it
 reads; with an encoder, contextual vectors of both sentences as well.
@@ -14,6 +14,7 @@ from typing import ClassVar
 import numpy as np
 import torch
 
+from ...crf.states import POLICIES
 from ...encoders import checkpoint
 from ...encoders.pieces import READINGS
 from ...errors import ConfigError, ModelError
@@ -23,7 +24,7 @@ from ...types import Alignment, Example, SentencePair
 from ..base import TrainingReport, Watcher
 from ..crf import usable_device
 from . import weights
-from .cells import alignment_of, batches
+from .cells import alignment_of, batches, both_ways
 from .fitting import Fitting
 from .inputs import AT_A_TIME, Batch, Columns, Inputs, inputs_of
 from .network import Contextual, GridNetwork
@@ -33,7 +34,7 @@ log = logging.getLogger(__name__)
 LARGEST_PAIR = 1_000_000  # cells; the network holds some hundred numbers for each
 _LEAST = {
     "width": 1, "blocks": 0, "views": 0, "members": 1, "epochs": 1, "batch_pairs": 1, "batch_cells": 1,
-    "accumulate": 1, "patience": 1, "rarest": 1,
+    "accumulate": 1, "patience": 1,
 }  # fmt: skip
 
 
@@ -48,20 +49,21 @@ class Prepared:
 
 @dataclass
 class Neural:
-    """`families` and `drop` as in Crf; one-hot columns that are on in fewer than `rarest` training cells are left
-    out.
+    """`families`, `drop` and `policy` as in Crf; `cost` is the softmax margin's.
+
+    `rarest`      one-hot columns count if they are on in so many training cells or more; null: none of them does.
 
     `encoder`     a resource's name, the folder of a checkpoint, or null; `reading` says whether it sees both
                   sentences "together" or each "apart"; `layers` whose cosines are taken (none: all), `views`
                   learnt products of the last.
     `rank`        of the adapters through which the encoder learns; 0: it learns nothing; null: all its weights do.
     `width`, `blocks`, `dropout`  of the network over the grid.
-    `members`     networks trained from different seeds whose log-odds are averaged.
+    `members`     networks trained from different seeds whose posteriors are averaged.
     `epochs`, `rate`, `encoder_rate`, `warmup`, `decay`, `accumulate`  of AdamW; see train/epochs.py.
     `batch_pairs`, `batch_cells`  what a batch holds at most; a pair of more cells is a batch of its own.
     `patience`    epochs without a better F1 on dev after which training ends; the best epoch's weights are kept.
     `mixed`       the encoder computes in half precision while training.
-    `threshold`   links are the cells that are likelier.
+    `threshold`   links are the cells whose mean posterior over both directions is higher.
     `start`       the directory of a model of the same shape to start from, e.g. one trained on other corpora.
     """
 
@@ -73,12 +75,14 @@ class Neural:
     views: int = 16
     rank: int | None = 16
     width: int = 32
-    blocks: int = 3
+    blocks: int = 2
     dropout: float = 0.1
-    rarest: int = 3
+    rarest: int | None = None
+    policy: str = "monotone"
+    cost: float = 0.5
     members: int = 1
-    epochs: int = 12
-    rate: float = 2e-3
+    epochs: int = 8
+    rate: float = 3e-3
     encoder_rate: float = 1e-3
     warmup: float = 0.1
     decay: float = 0.01
@@ -106,11 +110,15 @@ class Neural:
         for name in ("dropout", "threshold", "warmup"):
             if not 0 <= getattr(self, name) < 1:
                 raise ConfigError(f"{name}={getattr(self, name)}: from 0 to less than 1")
-        for name in ("rate", "encoder_rate", "decay"):
+        for name in ("rate", "encoder_rate", "decay", "cost"):
             if not 0 <= getattr(self, name) < np.inf:
                 raise ConfigError(f"{name}={getattr(self, name)}: must be a figure from 0 on")
         if self.rank is not None and self.rank < 0:
             raise ConfigError(f"rank={self.rank}: 0 or more, or null to train all of the encoder")
+        if self.rarest is not None and self.rarest < 1:
+            raise ConfigError(f"rarest={self.rarest}: 1 or more cells, or null to read no one-hot column")
+        if self.policy not in POLICIES:
+            raise ConfigError(f"policy={self.policy!r} is none of {', '.join(POLICIES)}")
         if self.reading not in READINGS:
             raise ConfigError(f"reading={self.reading!r} is neither {' nor '.join(READINGS)}")
         self.device = usable_device(self.device)
@@ -140,11 +148,21 @@ class Neural:
         fresh = not self._kept
         if fresh:
             self.columns = Columns.of(pairs, self.features, self.rarest)
+        else:
+            self._check_families()
         inputs = self._inputs(pairs)
         if fresh:
             self.columns.measure(inputs)
         fitting = Fitting(self, inputs, [e.gold for e in examples if e.gold is not None], dev, watch)
         return fitting.run(self._made())
+
+    def _check_families(self) -> None:
+        """What was learnt of a family is worth nothing without it."""
+        lacking = {name.partition(".")[0] for name in self.columns.values} - set(self.features.names)
+        if lacking:
+            raise ConfigError(
+                f"the model to start from reads the features {', '.join(sorted(lacking))} as well: add them"
+            )
 
     def keep(self) -> None:
         """What the networks have learnt is what counts from now on; until then it is what was kept before."""
@@ -193,9 +211,8 @@ class Neural:
         self._ready()
         for places in batches([one.size for one in inputs], self.batch_pairs, self.batch_cells):
             batch = Batch.of([inputs[k] for k in places], self.columns, self.device)
-            odds = torch.stack([network.eval()(batch) for network in self.networks]).double().mean(0)
-            chances = torch.sigmoid(odds).cpu().numpy()
-            for place, found in zip(places, chances, strict=True):
+            chances = torch.stack([both_ways(network.eval()(batch)) for network in self.networks]).mean(0)
+            for place, found in zip(places, chances.cpu().numpy(), strict=True):
                 m, n = inputs[place].size
                 out[place] = found[:m, :n]
         return out
@@ -223,7 +240,7 @@ class Neural:
                 encoder = checkpoint.network(self.encoder)
                 contextual = Contextual(encoder, self.layers, self.views, self.rank, self.mixed)
             sizes = len(self.columns.values), len(self.columns.marks)
-            return GridNetwork(*sizes, self.width, self.blocks, self.dropout, contextual)
+            return GridNetwork(*sizes, self.features.edge, self.width, self.blocks, self.dropout, contextual)
 
     # Persistence
 

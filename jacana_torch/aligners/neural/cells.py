@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from random import Random
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from ...crf.inference import marginals
+from ...crf.states import gold_states
 from ...types import Alignment, trusted
+from .network import Judged
 
 JITTER = 0.3  # how far pairs of other sizes get into a batch
 _SURE = 1e-12  # no probability is nearer to 0 or 1, for scores are logarithms
@@ -39,12 +43,24 @@ def batches(
     return out
 
 
-def matrix(gold: Alignment) -> np.ndarray:
-    """[M, N] 1 where there is a sure link."""
-    out = np.zeros((gold.n_source, gold.n_target), np.float32)
+class Gold(NamedTuple):
+    """What a pair trains: a state for each token of either side, all links [M, N], and how many no state holds."""
+
+    ahead: np.ndarray
+    back: np.ndarray
+    links: np.ndarray
+    dropped: int
+
+
+def gold_of(gold: Alignment, policy: str) -> Gold:
+    """The sure links, as states by that policy where a token has several."""
+    links = np.zeros((gold.n_source, gold.n_target), np.float32)
     for i, j in gold.sure:
-        out[i, j] = 1.0
-    return out
+        links[i, j] = 1.0
+    ahead, back = gold_states(gold, policy).states, gold_states(gold.flip(), policy).states
+    held = {(i, s - 1) for i, s in enumerate(ahead.tolist()) if s}
+    held |= {(s - 1, j) for j, s in enumerate(back.tolist()) if s}
+    return Gold(ahead, back, links, len(gold.sure - held))
 
 
 def padded(matrices: Sequence[np.ndarray], device: str) -> Tensor:
@@ -54,6 +70,12 @@ def padded(matrices: Sequence[np.ndarray], device: str) -> Tensor:
     for k, one in enumerate(matrices):
         out[k, : one.shape[0], : one.shape[1]] = one
     return torch.from_numpy(out).to(device)
+
+
+def both_ways(judged: Judged) -> Tensor:
+    """[B, M, N] the mean of both directions' posteriors of each link, in double precision."""
+    ahead, back = (marginals(potentials).node[:, :, 1:].double() for potentials in (judged.ahead, judged.back))
+    return (ahead + back.transpose(1, 2)) / 2
 
 
 def alignment_of(chances: np.ndarray, threshold: float) -> Alignment:

@@ -14,18 +14,22 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
+from ...crf.loss import softmax_margin
+from ...crf.states import pad_states
 from ...evaluate import score
 from ...train.epochs import Group, Plan, Result, descend
 from ...types import Alignment, Example
 from ..base import Step, TrainingReport, Watcher
-from .cells import batches, matrix, padded
+from .cells import Gold, batches, gold_of, padded
 from .inputs import Batch, Inputs
-from .network import GridNetwork
+from .network import GridNetwork, Judged
 
 if TYPE_CHECKING:
     from .aligner import Neural, Prepared
 
 log = logging.getLogger(__name__)
+
+ALONE = 0.3  # the weight of what cells say by themselves
 
 Weights = dict[str, Tensor]
 
@@ -39,17 +43,17 @@ class Fitting:
     gold: Sequence[Alignment]
     dev: Sequence[Example] = ()
     watch: Watcher | None = None
-    _matrices: list = field(init=False, repr=False)
+    _gold: list[Gold] = field(init=False, repr=False)
     _prepared: Prepared | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        self._matrices = [matrix(one) for one in self.gold]
+        self._gold = [gold_of(one, self.aligner.policy) for one in self.gold]
         self.dev = [e for e in self.dev if e.gold is not None]
 
     def run(self, networks: Sequence[GridNetwork]) -> TrainingReport:
         """Train networks, with random numbers of their own; what was learnt is kept, also after Ctrl-C."""
         aligner = self.aligner
-        report = TrainingReport(total_links=sum(len(one.sure) for one in self.gold))
+        report = TrainingReport(dropped_links=sum(g.dropped for g in self._gold), total_links=self._n_links())
         for member, network in enumerate(networks):
             aligner.networks = list(networks[: member + 1])  # one not yet begun would only add noise
             with torch.random.fork_rng(devices=[]):
@@ -63,6 +67,9 @@ class Fitting:
                 break
         aligner.keep()
         return report
+
+    def _n_links(self) -> int:
+        return sum(len(one.sure) for one in self.gold)
 
     def _train(self, network: GridNetwork, member: int) -> Result:
         aligner = self.aligner
@@ -91,7 +98,7 @@ class Fitting:
     def _loss(self, network: GridNetwork, places: Sequence[int]) -> Tensor:
         aligner = self.aligner
         batch = Batch.of([self.inputs[k] for k in places], aligner.columns, aligner.device)
-        return mean_loss(network(batch), padded([self._matrices[k] for k in places], aligner.device), batch.inside)
+        return mean_loss(network(batch), [self._gold[k] for k in places], batch.inside, aligner.cost)
 
     def _dev_f1(self) -> float:
         if self._prepared is None:
@@ -133,7 +140,12 @@ def rates(network: GridNetwork, rate: float, encoder_rate: float) -> list[Group]
     return [Group(own, rate), Group(encoder, encoder_rate)]
 
 
-def mean_loss(scores: Tensor, gold: Tensor, inside: Tensor) -> Tensor:
-    """Binary cross-entropy, summed over the cells of a pair, a mean over pairs."""
-    loss = nn.functional.binary_cross_entropy_with_logits(scores, gold, reduction="none")
-    return (loss * inside.squeeze(3)).sum() / len(scores)
+def mean_loss(judged: Judged, gold: Sequence[Gold], inside: Tensor, cost: float) -> Tensor:
+    """The softmax margin of both chains and the cross-entropy of cells by themselves: a mean over pairs."""
+    total = inside.new_zeros(())
+    for potentials, paths in ((judged.ahead, [g.ahead for g in gold]), (judged.back, [g.back for g in gold])):
+        states = torch.from_numpy(pad_states(paths, potentials.shape[1])).to(inside.device)
+        total = total + softmax_margin(potentials, states, cost, cost).sum()
+    links = padded([g.links for g in gold], str(inside.device)).to(judged.alone)
+    alone = nn.functional.binary_cross_entropy_with_logits(judged.alone, links, reduction="none")
+    return (total + ALONE * (alone * inside.squeeze(3)).sum()) / len(gold)

@@ -45,8 +45,8 @@ class Columns:
     spread: np.ndarray = field(default_factory=lambda: np.ones(0, np.float32))
 
     @staticmethod
-    def of(pairs: Sequence[SentencePair], features: FeatureSet, rarest: int) -> Columns:
-        """What the families give of these pairs; of one-hot columns those that are on in `rarest` cells or more."""
+    def of(pairs: Sequence[SentencePair], features: FeatureSet, rarest: int | None) -> Columns:
+        """What the families give of these pairs; of one-hot columns those that are on in `rarest` cells."""
         values: dict[str, None] = {}
         marks: Counter[str] = Counter()
         for _, blocks, _ in _described(pairs, features):
@@ -55,7 +55,7 @@ class Columns:
                     marks.update(_occurrences(block))
                 else:
                     values.update(dict.fromkeys(block.names))
-        return Columns(list(values), sorted(name for name, count in marks.items() if count >= rarest))
+        return Columns(list(values), sorted(name for name, count in marks.items() if rarest and count >= rarest))
 
     def measure(self, inputs: Sequence[Inputs]) -> None:
         """Take mean and spread from these pairs."""
@@ -141,7 +141,7 @@ def _marks(blocks: Sequence[Block], number: Mapping[str, int], n_cells: int) -> 
 
 @dataclass(frozen=True)
 class Batch:
-    """Padded pairs on a device: `values` [B, M, N, K] standardised, `marks` [B, M, N, H], `inside` [B, M, N, 1]."""
+    """Padded pairs on a device: `values` [B, M, N, K], `marks` [B, M, N, H], `inside` [B, M, N, 1]."""
 
     sizes: list[tuple[int, int]]
     values: Tensor
@@ -153,13 +153,14 @@ class Batch:
     def of(inputs: Sequence[Inputs], columns: Columns, device: str) -> Batch:
         sizes = [one.size for one in inputs]
         shape = (len(inputs), max(m for m, _ in sizes), max(n for _, n in sizes))
-        values = np.zeros((*shape, len(columns.values)), np.float32)
+        # torch's memory is aligned, and numpy's now and then: sums would differ in their last bits.
+        tensors = torch.zeros(*shape, len(columns.values)), torch.zeros(*shape, 1)
+        values, inside = (tensor.numpy() for tensor in tensors)
         marks = np.zeros((*shape, inputs[0].marks.shape[2]), np.int64)
-        inside = np.zeros((*shape, 1), np.float32)
         for k, one in enumerate(inputs):
             m, n = one.size
             standard = (one.values.astype(np.float32) - columns.mean) / columns.spread
             values[k, :m, :n] = np.clip(standard, -FARTHEST, FARTHEST)
             marks[k, :m, :n], inside[k, :m, :n] = one.marks, 1.0
-        x, marked, within = (torch.from_numpy(array).to(device) for array in (values, marks, inside))
+        x, marked, within = (tensor.to(device) for tensor in (tensors[0], torch.from_numpy(marks), tensors[1]))
         return Batch(sizes, x, marked, within, [one.windows for one in inputs])

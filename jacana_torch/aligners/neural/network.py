@@ -1,4 +1,4 @@
-"""The network over the grid of two sentences: a batch in, the log-odds of a link in every cell out.
+"""The network over the grid of two sentences: a batch in, the potentials of two chains out.
 
 Each block looks at a cell's neighbours, and at the largest and the mean of its row and of its column: what else
 the two words could be linked to. Nothing depends on how large the grid is, nor on what pads it.
@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from ...crf.potentials import Potentials
 from ...encoders.adapters import adapt
 from ...encoders.pieces import Window
 from ...encoders.words import checked_layers, word_vectors
+from ...features.base import EdgeFamily
+from .chains import Chains, line
 from .inputs import Batch
 
 SIZE = 32  # of a view
@@ -35,12 +39,8 @@ class Block(nn.Module):
     def forward(self, x: Tensor, inside: Tensor) -> Tensor:
         h = self.norm(x) * inside  # [B, M, N, d]
         seen = [self.near(h.movedim(3, 1)).movedim(1, 3)]
-        outside = inside == 0
         for axis in (1, 2):
-            most = h.masked_fill(outside, -math.inf).amax(axis, keepdim=True)
-            most = most.masked_fill(most.isneginf(), 0.0)  # a line of padding
-            mean = h.sum(axis, keepdim=True) / inside.sum(axis, keepdim=True).clamp(min=1)
-            seen += [most.expand_as(h), mean.expand_as(h)]
+            seen += [summary.expand_as(h) for summary in line(h, inside, axis)]
         return x + self.dropout(self.out(functional.gelu(torch.cat(seen, 3)))) * inside
 
 
@@ -87,11 +87,26 @@ def _sides(words: Tensor, sizes: Sequence[tuple[int, int]]) -> tuple[Tensor, Ten
     return pad(list(split[::2]), batch_first=True), pad(list(split[1::2]), batch_first=True)
 
 
+class Judged(NamedTuple):
+    """What a network says of a batch: the chains of both directions, and log-odds of each cell by itself."""
+
+    ahead: Potentials
+    back: Potentials
+    alone: Tensor  # [B, M, N]; only training looks at it
+
+
 class GridNetwork(nn.Module):
-    """Columns and what the encoder says, into one vector a cell; blocks; log-odds."""
+    """Columns and what the encoder says, into one vector a cell; blocks; chains."""
 
     def __init__(
-        self, n_values: int, n_marks: int, width: int, blocks: int, dropout: float, contextual: Contextual | None
+        self,
+        n_values: int,
+        n_marks: int,
+        edges: Sequence[EdgeFamily],
+        width: int,
+        blocks: int,
+        dropout: float,
+        contextual: Contextual | None,
     ) -> None:
         super().__init__()
         self.contextual = contextual
@@ -101,21 +116,23 @@ class GridNetwork(nn.Module):
         self.dropout = nn.Dropout(dropout)
         self.blocks = nn.ModuleList([Block(width, dropout) for _ in range(blocks)])
         self.norm = nn.LayerNorm(width)
-        self.head = nn.Linear(width, 1)
+        self.chains = Chains(width, edges)
+        self.alone = nn.Linear(width, 1)
         with torch.no_grad():
             self.marks.weight[0] = 0
-            self.head.bias.fill_(math.log(_FEW / (1 - _FEW)))
+            self.alone.bias.fill_(math.log(_FEW / (1 - _FEW)))
 
-    def forward(self, batch: Batch) -> Tensor:
-        """[B, M, N] log-odds; what stands in the padding means nothing."""
+    def forward(self, batch: Batch) -> Judged:
         values = batch.values
         if self.contextual is not None:
-            values = torch.cat([values, self.contextual(batch.windows, batch.sizes).float()], 3)
+            values = torch.cat([values, self.contextual(batch.windows, batch.sizes).to(values)], 3)
         h = self.values(values) + self.marks(batch.marks).sum(3)
         h = self.dropout(h) * batch.inside
         for block in self.blocks:
             h = block(h, batch.inside)
-        return self.head(self.norm(h)).squeeze(3)
+        h = self.norm(h)
+        ahead, back = self.chains(h, batch.inside, batch.sizes)
+        return Judged(ahead, back, self.alone(h).squeeze(3))
 
     def learnt(self) -> dict[str, nn.Parameter]:
         """What training changes: everything but the encoder's own weights."""

@@ -1,0 +1,34 @@
+"""Ids of the pairs of a corpus that share a sentence with other corpora, for `data.drop_ids`.
+
+    python scripts/shared_sentences.py CORPUS OTHER... > ids.txt
+
+Before a model that was trained on one corpus is scored on another, what both hold has to go. Sentences count as
+the same if their letters and digits are.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+
+from jacana_torch import corpora
+from jacana_torch.types import SentencePair
+
+
+def sentences(pair: SentencePair) -> Iterator[str]:
+    for side in (pair.source, pair.target):
+        yield re.sub(r"[\W_]", "", "".join(side.tokens).lower())
+
+
+def main(corpus: str, *others: str) -> None:
+    known = {text for other in others for example in corpora.read(other) for text in sentences(example.pair)}
+    for example in corpora.read(corpus):
+        if not known.isdisjoint(sentences(example.pair)):
+            print(example.pair.id)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
+    main(*sys.argv[1:])

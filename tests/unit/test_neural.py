@@ -1,0 +1,310 @@
+"""The neural aligner: gradients, padding, what is kept, what goes on, and what is refused."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import sys
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+import torch
+from templates import corpus, layerless
+from tiny_encoder import tiny_encoder
+
+from jacana_torch import persist
+from jacana_torch.aligners.neural.aligner import Neural
+from jacana_torch.aligners.neural.cells import alignment_of, batches, gold_of
+from jacana_torch.aligners.neural.fitting import mean_loss
+from jacana_torch.aligners.neural.inputs import Batch, Columns, inputs_of
+from jacana_torch.errors import ConfigError, ModelError
+from jacana_torch.evaluate import score
+from jacana_torch.features.context import Context
+from jacana_torch.features.distortion import Distortion
+from jacana_torch.features.featureset import FeatureSet
+from jacana_torch.features.pos import Pos
+from jacana_torch.features.position import Position
+from jacana_torch.features.string import String
+from jacana_torch.model import Model
+from jacana_torch.types import Alignment, Example, Sentence, SentencePair
+
+sys.path.append(str(Path(__file__).parents[1] / "contract"))
+from contract import CHECKS, Contract
+
+TRAINING, HELD_OUT = corpus(24), corpus(10, seed=7)
+
+
+def aligner(**settings) -> Neural:
+    families = {"string": String(), "context": Context(), "position": Position(), "distortion": Distortion()}
+    small = {"width": 8, "blocks": 1, "epochs": 2}
+    return Neural(settings.pop("families", families), **{**small, **settings})
+
+
+def said(trained: Neural, examples=HELD_OUT) -> list:
+    return [(a.sure, dict(a.confidence), a.score) for a in trained.align([e.pair for e in examples])]
+
+
+@pytest.fixture(scope="module")
+def encoder(tmp_path_factory) -> str:
+    return tiny_encoder(tmp_path_factory.mktemp("encoder"))
+
+
+@pytest.fixture(scope="module")
+def trained() -> Neural:
+    made = aligner(epochs=20, batch_pairs=4)
+    made.fit(TRAINING)
+    return made
+
+
+def test_it_learns(trained):
+    found = score([e.gold for e in HELD_OUT], trained.align([e.pair for e in HELD_OUT]))
+    assert found.f1 > 0.9
+
+
+# The network
+
+
+def batch_of(made: Neural, examples, dtype=torch.float64) -> Batch:
+    batch = Batch.of(made.prepared([e.pair for e in examples]).inputs, made.columns, "cpu")
+    return Batch(batch.sizes, batch.values.to(dtype), batch.marks, batch.inside.to(dtype), batch.windows)
+
+
+def test_padding_says_nothing(trained):
+    """Each pair by itself, in double precision, is what it is among larger ones."""
+    network = copy.deepcopy(trained.networks[0]).double().eval()
+    together = network(batch_of(trained, HELD_OUT))
+    for k, example in enumerate(HELD_OUT):
+        own = network(batch_of(trained, [example]))
+        m, n = own.alone.shape[1:]
+        torch.testing.assert_close(together.alone[k : k + 1, :m, :n], own.alone)
+        torch.testing.assert_close(together.ahead.node[k : k + 1, :m, : n + 1], own.ahead.node)
+        torch.testing.assert_close(together.back.node[k : k + 1, :n, : m + 1], own.back.node)
+
+
+@pytest.mark.parametrize("with_encoder", [False, True])
+def test_gradients_are_differences(encoder, with_encoder):
+    made = aligner(encoder=encoder if with_encoder else None, rank=2, views=2, rarest=1)
+    made.fit(TRAINING[:3])
+    network = made.networks[0].double().eval()
+    for p in network.learnt().values():  # nothing is to be flat because it is zero
+        torch.nn.init.normal_(p, std=0.3)
+    examples = TRAINING[:3]
+    batch, gold = batch_of(made, examples), [gold_of(e.gold, "monotone") for e in examples]
+
+    def loss() -> torch.Tensor:
+        return mean_loss(network(batch), gold, batch.inside, 0.5)
+
+    network.zero_grad()
+    loss().backward()
+    step = 1e-4
+    for name, p in network.learnt().items():
+        if not p.numel() or not p.grad.any():
+            continue
+        at = np.unravel_index(int(p.grad.abs().argmax()), p.shape)
+        values = []
+        for sign in (1, -1):
+            with torch.no_grad():
+                p[at] += sign * step
+                values.append(float(loss()))
+                p[at] -= sign * step
+        difference = (values[0] - values[1]) / (2 * step)
+        assert float(p.grad[at]) == pytest.approx(difference, rel=1e-4, abs=1e-5), name
+
+
+def test_everything_learns(encoder):
+    made = aligner(encoder=encoder, rank=2, views=2, rarest=1, epochs=1, dropout=0.0)
+    made.fit(TRAINING)
+    before = made._network(made.seed).learnt()
+    (network,) = made.networks
+    still = [name for name, p in network.learnt().items() if p.numel() and torch.equal(p, before[name])]
+    assert still == []
+
+
+def test_full_and_frozen_encoders(encoder):
+    learnt = {}
+    for rank in (None, 0, 2):
+        made = aligner(encoder=encoder, rank=rank, views=2, epochs=1)
+        made.fit(TRAINING[:8])
+        names = [name for name in made.networks[0].learnt() if name.startswith("contextual.encoder.")]
+        learnt[rank] = len(names)
+    assert learnt[0] == 0 < learnt[2] < 2 * learnt[None]
+
+
+# What is read
+
+
+def test_inputs_are_the_families_columns():
+    features = FeatureSet({"string": String(), "pos": Pos()})
+    pairs = [e.pair for e in TRAINING[:5]]
+    columns = Columns.of(pairs, features, rarest=1)
+    columns.measure(inputs_of(pairs, columns, features))
+    for pair in pairs:
+        (one,) = inputs_of([pair], columns, features)
+        expected: dict[str, np.ndarray] = {}
+        for block in features([pair]).link:
+            dense = block.dense()
+            expected |= {name: dense[:, k] for k, name in enumerate(block.names) if dense[:, k].any()}
+        m, n = one.size
+        found = {
+            name: one.values.reshape(m * n, -1)[:, k].astype(float)
+            for k, name in enumerate(columns.values)
+            if one.values[:, :, k].any()
+        }
+        for k, name in enumerate(columns.marks, 1):
+            on = (one.marks.reshape(m * n, -1) == k).any(1)
+            if on.any():
+                found[name] = on.astype(float)
+        assert set(found) == set(expected)
+        for name, values in expected.items():
+            np.testing.assert_allclose(found[name], values, atol=2e-3)
+
+
+def test_batches_hold_every_pair_once_and_are_no_larger_than_asked_for():
+    random = Random(1)
+    sizes = [(random.randint(1, 30), random.randint(1, 30)) for _ in range(97)]
+    for chance in (None, random):
+        made = batches(sizes, 7, 2000, chance)
+        assert sorted(itertools.chain(*made)) == list(range(97))
+        for one in made:
+            cells = len(one) * max(sizes[k][0] for k in one) * max(sizes[k][1] for k in one)
+            assert len(one) == 1 or (len(one) <= 7 and cells <= 2000)
+    assert batches([(50, 50), (60, 60)], 8, 100) == [[0], [1]]
+
+
+def test_gold_tells_what_no_state_holds():
+    gold = gold_of(Alignment(2, 2, frozenset({(0, 0), (0, 1), (1, 0), (1, 1)})), "first")
+    assert gold.ahead.tolist() == [1, 1] and gold.back.tolist() == [1, 1]
+    assert gold.links.all() and gold.dropped == 1
+
+
+def test_an_alignment_is_what_is_likelier_than_the_threshold():
+    found = alignment_of(np.array([[0.9, 0.2], [0.4, 0.6]]), 0.5)
+    assert found.sure == {(0, 0), (1, 1)} and found.confidence == {(0, 0): 0.9, (1, 1): 0.6}
+    assert found.score == pytest.approx(np.log(0.9 * 0.8 * 0.6 * 0.6) / 2)
+
+
+# Keeping, and going on
+
+
+@pytest.mark.parametrize("settings", [{}, {"members": 2}, {"rarest": 2}])
+def test_restored_it_says_the_same(settings, tmp_path):
+    made = aligner(**settings)
+    made.fit(TRAINING)
+    other = aligner(**settings)
+    other.restore(made.state())
+    assert said(other) == said(made)
+    assert all(a.dtype == np.float16 for k, a in made.state().items() if k[0].isdigit())
+
+
+def test_the_contract_holds_with_an_encoder(encoder, tmp_path):
+    string, edges = (
+        {"_target_": f"jacana_torch.features.{x}"} for x in ("string.String", "distortion.Distortion")
+    )
+    config = {
+        "_target_": "jacana_torch.aligners.neural.aligner.Neural", "families": {"string": string, "jumps": edges},
+        "encoder": encoder, "rank": 2, "views": 2, "width": 8, "blocks": 1, "epochs": 3,
+    }  # fmt: skip
+    contract = Contract(config, tmp_path)
+    for check in CHECKS:
+        check(contract)
+
+
+def test_it_starts_from_another_model(trained, tmp_path):
+    config = {"model": {"_target_": "jacana_torch.model.Model", "aligner": {}}}
+    persist.save(Model(trained), tmp_path / "model", config, {})
+    started = aligner(start=str(tmp_path), rate=0.0, epochs=1, batch_pairs=4)
+    started.fit(TRAINING[:4])
+    assert said(started) == said(trained)
+    with pytest.raises(ConfigError, match="features context, position"):
+        aligner(start=str(tmp_path), families={"string": String()}).fit(TRAINING)
+    with pytest.raises(ModelError, match="other settings"):
+        aligner(start=str(tmp_path), width=9).fit(TRAINING)
+    with pytest.raises(ConfigError, match="no model to start from"):
+        aligner(start=str(tmp_path / "nowhere")).fit(TRAINING)
+
+
+def test_the_best_epoch_on_dev_is_kept_and_patience_ends_it():
+    seen = []
+    made = aligner(epochs=9, patience=2, rate=0.0)
+    report = made.fit(TRAINING, HELD_OUT, lambda step: seen.append((step.part, step.iteration)))
+    assert report.iterations == {"grid": 3} and seen == [("grid", 1), ("grid", 2), ("grid", 3)]
+    best = aligner(epochs=6, patience=6)
+    scores = []
+
+    def watch(step) -> None:
+        scores.append(score([e.gold for e in HELD_OUT], step.aligner.align([e.pair for e in HELD_OUT])).f1)
+
+    best.fit(TRAINING, HELD_OUT, watch)
+    kept = score([e.gold for e in HELD_OUT], best.align([e.pair for e in HELD_OUT])).f1
+    assert kept == pytest.approx(max(scores), abs=1e-6)
+
+
+def test_interrupted_it_keeps_what_it_learnt():
+    made = aligner(epochs=5)
+
+    def stop(step) -> None:
+        raise KeyboardInterrupt
+
+    report = made.fit(TRAINING, watch=stop)
+    assert report.interrupted and not report.converged
+    assert said(made)
+
+
+def test_nobody_elses_random_numbers_are_touched():
+    torch.manual_seed(4)
+    expected = torch.rand(3)
+    torch.manual_seed(4)
+    aligner(epochs=1).fit(TRAINING[:4])
+    assert torch.equal(torch.rand(3), expected)
+
+
+def test_gradients_of_several_batches_make_a_step():
+    """Two batches of a pair each are a step as one batch of both is."""
+    made = [aligner(batch_pairs=pairs, accumulate=4 // pairs, epochs=1, dropout=0.0) for pairs in (4, 1)]
+    for one in made:
+        one.fit(TRAINING[:4])
+    for (name, a), b in zip(
+        made[0].networks[0].learnt().items(), made[1].networks[0].learnt().values(), strict=True
+    ):
+        torch.testing.assert_close(a, b, atol=2e-3, rtol=0, msg=name)
+
+
+# Mistakes
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"width": 0}, {"members": 0}, {"dropout": 1.0}, {"rate": -1.0}, {"rank": -1}, {"rarest": 0},
+        {"cost": -1.0}, {"reading": "aloud"}, {"policy": "none"}, {"threshold": 1.0}, {"device": "toaster"},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_settings_that_cannot_be(settings):
+    with pytest.raises(ConfigError, match=next(iter(settings))):
+        aligner(**settings)
+
+
+def test_nothing_to_train_on_and_nothing_learnt():
+    with pytest.raises(ConfigError, match="nothing to train on"):
+        aligner().fit([Example(e.pair) for e in layerless(TRAINING)])
+    with pytest.raises(ModelError, match="resume=DIR"):
+        aligner().align([e.pair for e in TRAINING[:1]])
+
+
+def test_a_pair_too_large_is_told_before_memory_is():
+    pair = SentencePair(Sentence(("a",) * 1001), Sentence(("b",) * 1000))
+    with pytest.raises(ConfigError, match="1001 x 1000"):
+        aligner().align([pair])
+
+
+def test_damaged_weights_are_told(trained):
+    state = trained.state()
+    name = next(k for k in state if k.startswith("0."))
+    for wrong in (np.full_like(state[name], np.nan), np.zeros(1)):
+        other = aligner()
+        other.restore({**state, name: wrong})
+        with pytest.raises(ModelError, match=name):
+            said(other)
