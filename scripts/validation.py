@@ -1,0 +1,55 @@
+"""What scripts share: the cross-validation that `jacana-torch train OVERRIDES` would do, and its alignments.
+
+Overrides in; the annotated examples, and for each model (direction, symmetrizer) what it said of them, out.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+if str(ROOT) not in sys.path:
+    sys.path.insert(0, str(ROOT))
+
+from hydra import compose, initialize_config_dir  # noqa: E402
+
+from jacana_torch import experiment, persist, training  # noqa: E402
+from jacana_torch.run import conf_directory, plain  # noqa: E402
+from jacana_torch.types import Alignment, Example  # noqa: E402
+
+FOLDS = 5  # where the overrides do not say
+
+
+@dataclass
+class Validation:
+    """The examples of an experiment, annotated once, to be cross-validated with any of its families left out."""
+
+    overrides: Sequence[str]
+
+    def __post_init__(self) -> None:
+        with initialize_config_dir(version_base="1.3", config_dir=str(conf_directory())):
+            config = plain(compose("train", list(self.overrides)))
+        self.families = [name for name, family in config["features"].items() if family is not None]
+        self.run = training.Run(training.checked(config, self.families), Path("."), list(self.overrides))
+        model = persist.build(self.run.model_config)
+        data = training.annotated(model, training.examples_of(self.run), self.run.sidecar)
+        self.examples: list[Example] = data.train
+
+    @property
+    def links(self) -> str:
+        return self.run.cfg["links"]
+
+    def __call__(self, drop: Iterable[str] = ()) -> dict[str, list[Alignment]]:
+        """What models that never saw them say of the examples, by direction and symmetrizer, the best first."""
+        cfg = self.run.cfg
+        without = replace(self.run, cfg={**cfg, "drop": [*cfg["drop"], *drop]})
+        config = without.model_config["aligner"]
+        scores, found = experiment.cross_validate(
+            lambda: persist.build(config), self.examples, cfg["cv"] or FOLDS, cfg["seed"], self.links
+        )
+        logging.info("%s\n%s", " ".join(drop) or "all families", experiment.table(scores))
+        return {name: found[name] for name in sorted(found, key=lambda name: -scores[name].f1)}
