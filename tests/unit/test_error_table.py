@@ -10,8 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-SCRIPTS = Path(__file__).parents[2] / "scripts"
-sys.path.insert(0, str(SCRIPTS))
+sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
 
 import ablation
 import errors
@@ -20,6 +19,8 @@ from link_kinds import GROUPS, Case
 
 from jacana_torch.errors import JacanaError
 from jacana_torch.types import Alignment, Example, Sentence, SentencePair
+
+SCRIPTS = Path(errors.__file__).parent
 
 
 def case(source: str, target: str, gold: set, found: set, **said) -> Case:
