@@ -67,14 +67,18 @@ def svg(
     return "\n".join([*out, "</svg>\n"])
 
 
+def opacity(chance: float) -> float:
+    """Of a link that is so probable; none is invisible."""
+    return FAINTEST + (1 - FAINTEST) * min(max(chance, 0.0), 1.0)
+
+
 def _curve(start: tuple[float, float], end: tuple[float, float], kind: str, chance: float) -> str:
     (x, y), (u, v) = (start[0], start[1] + LINE - 3), (end[0], end[1] + 4)
     pull = max((v - y) * 0.5, 12)
-    opacity = FAINTEST + (1 - FAINTEST) * min(max(chance, 0.0), 1.0)
     path = (
         f'<path d="M{x:.1f},{y:.1f} C{x:.1f},{y + pull:.1f} {u:.1f},{v - pull:.1f} {u:.1f},{v:.1f}" fill="none" '
         f'stroke="{COLOURS[kind]}" stroke-width="{1.2 if kind == ASIDE else 2}" stroke-linecap="round" '
-        f'stroke-opacity="{opacity:.2f}"{STROKES.get(kind, "")}/>'
+        f'stroke-opacity="{opacity(chance):.2f}"{STROKES.get(kind, "")}/>'
     )
     if kind not in SIGNS:
         return path

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import JacanaError
 from .kind import ASIDE, HIT, INVENTION, LINK, MISS
 from .layout import clean
-from .picture import COLOURS, FAINTEST
+from .picture import COLOURS, opacity
 
 if TYPE_CHECKING:
     from ..types import Link
@@ -27,6 +27,8 @@ def plot(
 ) -> Any:
     """Source words down, target words across. Draws on `ax`, or on the axes of a figure of its own."""
     ax = ax if ax is not None else _axes(len(source), len(target))
+    from matplotlib.colors import to_rgba
+
     for tokens, axis in ((target, ax.xaxis), (source, ax.yaxis)):
         # A pair of dollar signs would be read as mathematics.
         axis.set_ticks(range(len(tokens)), [clean(token) for token in tokens])
@@ -41,16 +43,10 @@ def plot(
     ax.set_aspect("equal")
     for kind in dict.fromkeys(links.values()):
         spots = [link for link, other in links.items() if other == kind]
-        alpha = [FAINTEST + (1 - FAINTEST) * min(max((confidence or {}).get(k, 1.0), 0.0), 1.0) for k in spots]
-        hollow = (
-            {"facecolors": "none", "edgecolors": COLOURS[kind]}
-            if kind in (MISS, ASIDE)
-            else {"color": COLOURS[kind]}
-        )
-        ax.scatter(
-            [j for _, j in spots], [i for i, _ in spots], s=90, marker=MARKERS[kind], alpha=alpha,
-            label=NAMES[kind], zorder=3, **hollow,
-        )  # fmt: skip
+        paint = [to_rgba(COLOURS[kind], opacity((confidence or {}).get(link, 1.0))) for link in spots]
+        hollow = {"facecolors": "none", "edgecolors": paint} if kind in (MISS, ASIDE) else {"color": paint}
+        down, across = zip(*spots, strict=True)
+        ax.scatter(across, down, s=90, marker=MARKERS[kind], label=NAMES[kind], zorder=3, **hollow)
     if set(links.values()) - {LINK}:
         ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1), frameon=False)
     return ax

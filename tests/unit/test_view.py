@@ -1,0 +1,267 @@
+"""Alignments that show themselves, and what the page is given. What a browser makes of it, tests/browser tests."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import re
+import xml.etree.ElementTree as ElementTree
+from html.parser import HTMLParser
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import jacana_torch as jt
+from jacana_torch import Alignment, Example, JacanaError, Sentence, SentencePair
+from jacana_torch.view import Why, grid, kinds, page, svg
+from jacana_torch.view.layout import columns, places
+from jacana_torch.view.payload import embedded, payload
+
+TEXT = st.text(max_size=8)
+ATTACK = "</script><script>alert(1)</script>"
+
+
+@st.composite
+def aligned(draw) -> tuple[SentencePair, Alignment, Alignment]:
+    """A pair of any characters, and two alignments of it."""
+    one, other = draw(st.lists(TEXT, min_size=1, max_size=6)), draw(st.lists(TEXT, min_size=1, max_size=6))
+    links = st.frozensets(st.tuples(st.integers(0, len(one) - 1), st.integers(0, len(other) - 1)))
+    pair = SentencePair(Sentence(tuple(one)), Sentence(tuple(other)), draw(TEXT) or None)
+    first, second = (
+        Alignment(len(one), len(other), draw(links), draw(links), dict.fromkeys(draw(links), 0.25)) for _ in "ab"
+    )
+    return pair, first, second
+
+
+def small() -> Alignment:
+    pair = SentencePair(Sentence(("two", "cats")), Sentence(("a", "cat", "too")))
+    return Alignment(2, 3, {(1, 1)}, {(0, 2)}, {(1, 1): 0.5}).of(pair)
+
+
+GOLD = Alignment(2, 3, {(1, 1), (0, 0)})
+
+
+def test_an_alignment_of_a_model_shows_itself():
+    (alignment,) = jt.load("core").align([("The cats sleep.", "The cats are sleeping.")])
+    assert alignment.pair.source.tokens == ("The", "cats", "sleep", ".")
+    words = ElementTree.fromstring(alignment._repr_html_()).iter("{http://www.w3.org/2000/svg}text")
+    assert [word.text for word in words] == "The cats sleep . The cats are sleeping .".split()
+    assert alignment.to_text() == alignment.to_text(("The cats sleep .", "The cats are sleeping ."))
+
+
+def test_the_pair_is_no_part_of_what_an_alignment_is():
+    one = small()
+    bare = Alignment(2, 3, {(1, 1)}, {(0, 2)})
+    assert one == bare and hash(one) == hash(bare) and "too" not in repr(one)
+    assert pickle.loads(pickle.dumps(one)).pair is None and pickle.loads(pickle.dumps(one)) == one
+    assert bare.pair is None and bare._repr_html_() is None
+
+
+@pytest.mark.parametrize("method", ["to_text", "to_html"])
+def test_words_that_are_not_those_aligned_are_refused(method):
+    bare = Alignment(2, 3, {(1, 1)})
+    with pytest.raises(JacanaError, match="does not know its words: give the pair"):
+        getattr(bare, method)()
+    with pytest.raises(JacanaError, match="2 x 3 tokens, and the pair has 3 x 3"):
+        getattr(bare, method)(("one too many", "a b c"))
+    with pytest.raises(JacanaError, match="gold is of 1 x 1 tokens"):
+        getattr(bare, method)((["a", "b"], "a b c"), gold=Alignment(1, 1))
+
+
+def test_text():
+    assert small().to_text().splitlines() == [
+        "         c  t",
+        "         a  o",
+        "      a  t  o",
+        "two   ·  ·  ◇",
+        "cats  ·  ▓  ·",
+        "      ◇ possible",
+    ]
+
+
+def test_text_against_gold_in_ascii():
+    lines = small().to_text(gold=GOLD, ascii=True).splitlines()
+    assert lines[3:] == ["two   o  .  ?", "cats  .  +  .", "      # hit  o missed  ? possible"]
+
+
+@given(aligned())
+def test_the_grid_has_a_mark_for_every_cell_and_its_columns_stand_under_each_other(case):
+    pair, alignment, gold = case
+    marks = grid(pair.source.tokens, pair.target.tokens, kinds(alignment, gold), alignment.confidence).split("\n")
+    assert all(line.isprintable() for line in marks)
+    body = [line for line in marks if re.search(r"(  [·█▓▒░○✕◇])+$", line) and not re.search(r"[a-z]{3}$", line)]
+    m, n = len(pair.source), len(pair.target)
+    rows = marks[-m - bool(kinds(alignment, gold)) :][:m] if len(body) >= m else body
+    assert len(rows) == m
+    signs = {"hit": "█▓▒░", "miss": "○", "invention": "✕", "aside": "◇"}
+    for i, row in enumerate(rows):
+        cells = row[-3 * n :]
+        for j in range(n):
+            kind = kinds(alignment, gold).get((i, j))
+            assert cells[3 * j + 2] in (signs[kind] if kind else "·") and cells[3 * j : 3 * j + 2] == "  "
+        assert columns(row) == columns(rows[0])
+
+
+@given(aligned())
+def test_kinds_are_those_of_the_sets(case):
+    _, alignment, gold = case
+    found = kinds(alignment, gold)
+    by_kind = {
+        kind: {link for link in found if found[link] == kind} for kind in ("hit", "miss", "invention", "aside")
+    }
+    assert by_kind["hit"] == alignment.sure & gold.sure
+    assert by_kind["miss"] == gold.sure - alignment.sure
+    assert by_kind["invention"] == alignment.sure - gold.sure
+    assert by_kind["aside"] == (alignment.possible | gold.possible) - alignment.sure - gold.sure
+
+
+@given(aligned())
+def test_pictures_are_well_formed_and_hold_every_word_and_link(case):
+    pair, alignment, gold = case
+    found = kinds(alignment, gold)
+    root = ElementTree.fromstring(svg(pair.source.tokens, pair.target.tokens, found, alignment.confidence))
+    name = "{http://www.w3.org/2000/svg}"
+    words = [text for text in root.iter(f"{name}text") if text.get("fill") == "currentColor"]
+    assert len(words) == len(pair.source) + len(pair.target)
+    for text, token in zip(words, pair.source.tokens + pair.target.tokens, strict=True):
+        assert (text.text or "") == "".join(c if c.isprintable() else "\ufffd" for c in token)
+    assert len(list(root.iter(f"{name}path"))) == len(found)
+    assert {element.tag for element in root.iter()} <= {
+        name + tag for tag in ("svg", "title", "rect", "path", "text")
+    }
+
+
+@given(st.lists(st.text("ab漢", min_size=1, max_size=12), max_size=40), st.floats(10, 80))
+def test_words_on_lines_do_not_touch_and_lines_are_not_too_long(tokens, most):
+    middles, widest, lines = places(tokens, most)
+    spans = [(line, x - columns(t) / 2, x + columns(t) / 2) for (x, line), t in zip(middles, tokens, strict=True)]
+    assert widest <= max([most, *(columns(token) for token in tokens)]) + 1e-6
+    assert all(left >= -1e-6 and right <= widest + 1e-6 for _, left, right in spans)
+    for (line, _, right), (other, left, _) in zip(spans, spans[1:], strict=False):
+        assert other == line + 1 or (other == line and left > right + 1)
+    assert lines == (spans[-1][0] + 1 if spans else 0)
+
+
+def test_a_plot_of_every_kind():
+    matplotlib = pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    matplotlib.use("Agg")
+    alignment = Alignment(2, 3, {(1, 1), (1, 2)}, {(0, 2)}, {(1, 1): 0.5})
+    ax = alignment.to_matplotlib((["$a", "b$c$"], ["x", "y_{2}", ""]), gold=GOLD)
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["$a", "b$c$"]
+    drawn = {
+        points.get_label(): {tuple(map(int, spot)) for spot in points.get_offsets()} for points in ax.collections
+    }
+    assert drawn == {"hit": {(1, 1)}, "invented": {(2, 1)}, "missed": {(0, 0)}, "possible": {(2, 0)}}
+    ax.figure.canvas.draw()  # dollar signs are no mathematics
+    figure, own = matplotlib.pyplot.subplots()
+    assert alignment.to_matplotlib(("a b", "c d e"), ax=own) is own
+    matplotlib.pyplot.close("all")
+
+
+def test_without_matplotlib_a_plot_says_how_to_get_it(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "matplotlib.pyplot", None)
+    with pytest.raises(JacanaError, match=r"pip install 'jacana-torch\[plot\]'"):
+        small().to_matplotlib()
+
+
+class Scripts(HTMLParser):
+    """The elements of a page, and what its scripts hold, by another parser than a browser's."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.held: list[str] = []
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append(tag)
+        if tag == "script":
+            self.held.append("")
+
+    def handle_data(self, data):
+        if self.lasttag == "script" and self.held:
+            self.held[-1] += data
+
+
+def parsed(text: str) -> tuple[list[str], dict]:
+    scripts = Scripts()
+    scripts.feed(text)
+    return scripts.tags, json.loads(scripts.held[0])
+
+
+def read_back(data: dict) -> list[tuple]:
+    """What assets/pairs.js reads, said once more."""
+    out = []
+    for id, source, target, flat, *_ in data["pairs"]:
+        words = [side.split(" ") if isinstance(side, str) else side for side in (source, target)]
+        links = {tuple(flat[k : k + 2]): tuple(flat[k + 2 : k + 4]) for k in range(0, len(flat), 4)}
+        out.append((id or None, *words, links))
+    return out
+
+
+@given(st.lists(aligned(), min_size=1, max_size=3))
+def test_the_page_holds_what_it_was_given(cases):
+    examples = [Example(pair, gold) for pair, gold, _ in cases]
+    _, data = parsed(page(examples, [found for _, _, found in cases]))
+    assert data["files"] == ["gold", "predicted"]
+    for (pair, gold, found), (id, source, target, links) in zip(cases, read_back(data), strict=True):
+        assert (id, source, target) == (pair.id, list(pair.source.tokens), list(pair.target.tokens))
+        says = {}
+        for bit, side in ((1, gold.sure), (2, gold.possible), (4, found.sure), (8, found.possible)):
+            for link in side:
+                says[link] = says.get(link, 0) + bit
+        chances = {link: round(1000 * found.confidence[link]) if link in found.confidence else -1 for link in says}
+        assert links == {link: (says[link], chances[link]) for link in says} and list(links) == sorted(links)
+
+
+@given(aligned())
+def test_no_word_becomes_markup(case):
+    pair, gold, _ = case
+    plain = page([Example(small().pair, small())])
+    hostile = SentencePair(Sentence((ATTACK, *pair.source.tokens)), pair.target, "<!--")
+    gold = Alignment(len(hostile.source), len(hostile.target))
+    text = page([Example(hostile, gold)], title=ATTACK, files=("<script>",))
+    assert parsed(text)[0] == parsed(plain)[0]
+    text.encode("utf-8")  # whatever halves of characters there were
+
+
+def test_what_could_end_a_script_is_escaped():
+    assert embedded(["</SCRIPT>", "<!--", "\u2028", "\ud800", "{{data}}"]) == (
+        '["\\u003c/SCRIPT>","\\u003c!--","\\u2028","\\ud800","{{data}}"]'
+    )
+
+
+def test_a_single_file_and_a_prediction_without_gold_are_shown_alike():
+    pair, alignment = small().pair, small()
+    shown = page([Example(pair, alignment)], files=["x"]), page([Example(pair)], [alignment], files=["x"])
+    assert parsed(shown[0])[1] == parsed(shown[1])[1]
+
+
+def test_reasons_are_packed_once_by_name():
+    def explain(i, j):
+        return Why("kept", [("a", 1.004), ("b", -2.0)], True, None, 0.5, 0.25) if i else None
+
+    examples = [Example(small().pair, small())] * 2
+    data = json.loads(payload(examples, None, ["x"], [explain, explain]))
+    assert data["features"] == ["a", "b"] and data["verdicts"] == ["kept"]
+    assert data["pairs"][0][4] == [0, [0, 1, -1, 50, 0, 100, 1, -200]]
+    assert data["pairs"][0][3] == [0, 2, 8, -1, 1, 1, 4, 500]  # a confidence that is known stays
+
+
+def test_predictions_must_fit():
+    pair = small().pair
+    with pytest.raises(JacanaError, match="there are 1 pairs and 0 predictions"):
+        page([Example(pair, GOLD)], [])
+    with pytest.raises(JacanaError, match="pair 1 has 2 x 3 tokens and its prediction 3 x 2"):
+        page([Example(pair, GOLD)], [GOLD.flip()])
+
+
+def test_a_page_asks_for_nothing_and_allows_its_own_script_alone():
+    text = page([Example(small().pair, small())])
+    assert not re.search(r"""(?:src|href)\s*=\s*["'](?!#)|@import|url\(|https?://(?!www\.w3\.org)""", text)
+    policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', text)[1]
+    assert re.fullmatch(
+        r"default-src 'none'; script-src 'sha256-[^' ]+'; style-src 'sha256-[^' ]+'; base-uri 'none'; "
+        r"form-action 'none'",
+        policy,
+    )
