@@ -5,17 +5,19 @@ from __future__ import annotations
 import json
 import os
 import platform
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
 
+from .. import tables
 from ..errors import ConfigError
 from ..evaluate import Counts
 from ..evaluate.significance import Difference, differences
+from ..tables import Sheet
 from ..version import __version__
 from .rows import Row
 
@@ -130,66 +132,8 @@ def _one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def as_text(table: Table) -> str:
-    lines = []
-    rows = [(list(HEADINGS), [""] * 4), *table.cells()]
-    widths = [
-        max(len(cells[k]) for cells, _ in rows if len(cells) > k and (len(cells) > 2 or k < 1)) for k in range(8)
-    ]
-    for cells, marks in rows:
-        if len(cells) == 2:
-            lines.append(f"{cells[0]:{widths[0]}}  {cells[1]}")
-            continue
-        figures = [
-            f"{cell:>{width}}{mark:2}" for cell, width, mark in zip(cells[2:6], widths[2:6], marks, strict=True)
-        ]
-        rest = [f"{cell:>{width}}" for cell, width in zip(cells[6:], widths[6:], strict=True)]
-        lines.append("  ".join([f"{cells[0]:{widths[0]}}", f"{cells[1]:{widths[1]}}", *figures, *rest]))
-    return "\n".join([*lines, "", *table.notes()])
-
-
-def as_markdown(table: Table) -> str:
-    def line(cells: Iterable[str]) -> str:
-        return f"| {' | '.join(cells)} |"
-
-    lines = [line(HEADINGS), line(["---", "---", *["---:"] * 6])]
-    for cells, marks in table.cells():
-        cells = [_escaped(cell, r"([\\`*_|<\[])", r"\\\1") for cell in cells]
-        marked = [
-            f"{cell}{mark}" for cell, mark in zip(cells[2:6], (m.replace("*", r"\*") for m in marks), strict=False)
-        ]
-        lines.append(line([*cells[:2], *marked, *cells[6:], *[""] * (8 - len(cells))]))
-    notes = [_escaped(note, r"([\\`*_|<\[])", r"\\\1") for note in table.notes()]
-    return "\n".join([*lines, "", *(f"{note}.\n" for note in notes)]).rstrip("\n")
-
-
-def as_latex(table: Table) -> str:
-    """For \\usepackage{booktabs}."""
-    lines = [r"\begin{tabular}{ll" + "r" * 6 + "}", r"\toprule", _latex_row(HEADINGS), r"\midrule"]
-    for cells, marks in table.cells():
-        if len(cells) == 2:
-            lines.append(rf"{_latex(cells[0])} & \multicolumn{{7}}{{l}}{{{_latex(cells[1])}}} \\")
-            continue
-        plain = [_latex(cell) for cell in cells]
-        figures = [f"{cell}$^{{{mark}}}$" if mark else cell for cell, mark in zip(plain[2:6], marks, strict=True)]
-        lines.append(" & ".join([*plain[:2], *figures, *plain[6:]]) + r" \\")
-    notes = [f"% {note}" for note in table.notes()]
-    return "\n".join([*notes, *lines, r"\bottomrule", r"\end{tabular}"])
-
-
-def _latex_row(cells: Sequence[str]) -> str:
-    return " & ".join(_latex(cell) for cell in cells) + r" \\"
-
-
-def _latex(text: str) -> str:
-    special = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
-    special |= {c: rf"\{c}" for c in "#$%&_{}"}
-    special |= {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}"}
-    return "".join(special.get(c, c) for c in text)
-
-
-def _escaped(text: str, pattern: str, by: str) -> str:
-    return re.sub(pattern, by, text)
+def _printed(written: Callable[[Sequence[Sheet]], str], table: Table) -> str:
+    return written([Sheet(HEADINGS, table.cells(), table.notes(), left=2, marked=2)])
 
 
 def as_json(table: Table) -> str:
@@ -197,7 +141,7 @@ def as_json(table: Table) -> str:
 
 
 FORMATS: Mapping[str, Callable[[Table], str]] = {
-    "text": as_text, "markdown": as_markdown, "latex": as_latex, "json": as_json,
+    **{name: partial(_printed, written) for name, written in tables.FORMATS.items()}, "json": as_json,
 }  # fmt: skip
 SUFFIXES = {".md": "markdown", ".tex": "latex", ".json": "json"}
 
