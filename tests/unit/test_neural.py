@@ -19,6 +19,7 @@ from jacana_torch.aligners.neural.aligner import Neural
 from jacana_torch.aligners.neural.cells import alignment_of, batches, gold_of
 from jacana_torch.aligners.neural.fitting import mean_loss
 from jacana_torch.aligners.neural.inputs import Batch, Columns, inputs_of
+from jacana_torch.aligners.neural.network import Contextual
 from jacana_torch.errors import ConfigError, ModelError
 from jacana_torch.evaluate import score
 from jacana_torch.features.context import Context
@@ -120,6 +121,21 @@ def test_everything_learns(encoder):
     (network,) = made.networks
     still = [name for name, p in network.learnt().items() if p.numel() and torch.equal(p, before[name])]
     assert still == []
+
+
+def test_an_encoder_of_rate_0_is_asked_once_and_stays_as_it_is(encoder, monkeypatch):
+    made = aligner(encoder=encoder, rank=2, views=2, epochs=3, encoder_rate=0.0)
+    asked = []
+    monkeypatch.setattr(
+        Contextual,
+        "read",
+        lambda self, windows, sizes, read=Contextual.read: asked.extend(sizes) or read(self, windows, sizes),
+    )
+    made.fit(TRAINING)
+    assert len(asked) == len(TRAINING)
+    before, after = made._network(made.seed).learnt(), made.networks[0].learnt()
+    changed = {name for name, p in after.items() if not torch.allclose(p, before[name], atol=1e-3)}
+    assert changed and not any(name.startswith("contextual.encoder.") for name in changed)
 
 
 def test_full_and_frozen_encoders(encoder):

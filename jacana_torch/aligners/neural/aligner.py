@@ -59,7 +59,8 @@ class Neural:
     `rank`        of the adapters through which the encoder learns; 0: it learns nothing; null: all its weights do.
     `width`, `blocks`, `dropout`  of the network over the grid.
     `members`     networks trained from different seeds whose posteriors are averaged.
-    `epochs`, `rate`, `encoder_rate`, `warmup`, `decay`, `accumulate`  of AdamW; see train/epochs.py.
+    `epochs`, `rate`, `encoder_rate`, `warmup`, `decay`, `accumulate`  of AdamW; see train/epochs.py. An encoder of
+                  rate 0 is asked once and stays as it is.
     `batch_pairs`, `batch_cells`  what a batch holds at most; a pair of more cells is a batch of its own.
     `patience`    epochs without a better F1 on dev after which training ends; the best epoch's weights are kept.
     `mixed`       the encoder computes in half precision while training.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -22,7 +22,7 @@ from ...types import Alignment, Example
 from ..base import Step, TrainingReport, Watcher
 from .cells import Gold, batches, gold_of, padded
 from .inputs import Batch, Inputs
-from .network import GridNetwork, Judged
+from .network import GridNetwork, Judged, Seen
 
 if TYPE_CHECKING:
     from .aligner import Neural, Prepared
@@ -44,6 +44,7 @@ class Fitting:
     dev: Sequence[Example] = ()
     watch: Watcher | None = None
     _gold: list[Gold] = field(init=False, repr=False)
+    _seen: list[Seen] = field(default_factory=list, init=False, repr=False)
     _prepared: Prepared | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -71,10 +72,23 @@ class Fitting:
     def _n_links(self) -> int:
         return sum(len(one.sure) for one in self.gold)
 
+    @torch.no_grad()
+    def _asked(self, network: GridNetwork) -> list[Seen]:
+        """What the encoder sees in each pair, asked for once: it will not change."""
+        aligner, contextual = self.aligner, network.eval().contextual
+        found: list[Seen] = []
+        if contextual is None or (aligner.encoder_rate and aligner.rank != 0):
+            return found
+        for start in range(0, len(self.inputs), aligner.batch_pairs):
+            some = self.inputs[start : start + aligner.batch_pairs]
+            found += contextual.read([one.windows for one in some], [one.size for one in some])
+        return found
+
     def _train(self, network: GridNetwork, member: int) -> Result:
         aligner = self.aligner
         random = Random(aligner.seed + member)
         best = _Best()
+        self._seen = self._asked(network)
 
         def given(epoch: int) -> list[list[int]]:
             network.train()
@@ -98,6 +112,8 @@ class Fitting:
     def _loss(self, network: GridNetwork, places: Sequence[int]) -> Tensor:
         aligner = self.aligner
         batch = Batch.of([self.inputs[k] for k in places], aligner.columns, aligner.device)
+        if self._seen:
+            batch = replace(batch, seen=[self._seen[k] for k in places])
         return mean_loss(network(batch), [self._gold[k] for k in places], batch.inside, aligner.cost)
 
     def _dev_f1(self) -> float:
@@ -137,7 +153,7 @@ def rates(network: GridNetwork, rate: float, encoder_rate: float) -> list[Group]
         p for p, within in zip(network.learnt().values(), inside, strict=True) if not within
     ]
     encoder = [p for p, within in zip(network.learnt().values(), inside, strict=True) if within]
-    return [Group(own, rate), Group(encoder, encoder_rate)]
+    return [Group(own, rate), *([Group(encoder, encoder_rate)] if encoder_rate else [])]
 
 
 def mean_loss(judged: Judged, gold: Sequence[Gold], inside: Tensor, cost: float) -> Tensor:

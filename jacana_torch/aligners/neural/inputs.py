@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -19,6 +20,9 @@ from ...features.base import Block
 from ...features.featureset import FeatureSet
 from ...types import SentencePair
 from ..scoring import numbered
+
+if TYPE_CHECKING:
+    from .network import Seen
 
 AT_A_TIME = 128  # pairs whose features are worked out together
 FARTHEST = 6.0  # standard deviations; a column that is hardly ever on must not drown the others
@@ -148,6 +152,7 @@ class Batch:
     marks: Tensor
     inside: Tensor
     windows: list[Sequence[Window]]
+    seen: Sequence[Seen] = ()  # where the encoder has been asked already
 
     @staticmethod
     def of(inputs: Sequence[Inputs], columns: Columns, device: str) -> Batch:

@@ -44,6 +44,13 @@ class Block(nn.Module):
         return x + self.dropout(self.out(functional.gelu(torch.cat(seen, 3)))) * inside
 
 
+class Seen(NamedTuple):
+    """What an encoder has seen in a pair: `cosines` [M, N, layers], `last` [M + N, d] of its words."""
+
+    cosines: Tensor
+    last: Tensor
+
+
 class Contextual(nn.Module):
     """What an encoder says of two words: cosines of some layers, and products of learnt views of the last."""
 
@@ -65,26 +72,31 @@ class Contextual(nn.Module):
     def channels(self) -> int:
         return len(self.layers) + self.views
 
-    def forward(self, windows: Sequence[Sequence[Window]], sizes: Sequence[tuple[int, int]]) -> Tensor:
-        """[B, M, N, channels]"""
+    def read(self, windows: Sequence[Sequence[Window]], sizes: Sequence[tuple[int, int]]) -> list[Seen]:
+        """What does not depend on the views, of each pair: all that a fixed encoder has to be asked for."""
         device = self.source.weight.device.type
         with torch.autocast(device, torch.bfloat16, enabled=self.mixed):  # it has the range of float32
             states = word_vectors(self.encoder, windows, [m + n for m, n in sizes], self.layers)
-        found = []
-        for state in states:
-            a, b = _sides(functional.normalize(state, dim=-1), sizes)  # [B, M, d], [B, N, d]
-            found.append((a @ b.transpose(1, 2)).unsqueeze(3))
-        a, b = _sides(states[-1], sizes)
+        split = [m + n for m, n in sizes]
+        by_layer = [functional.normalize(state, dim=-1).split(split) for state in states]
+        cosines = [
+            torch.stack([words[:m] @ words[m:].T for words in of_pair], 2)
+            for (m, _), of_pair in zip(sizes, zip(*by_layer, strict=True), strict=True)
+        ]
+        return [Seen(*one) for one in zip(cosines, states[-1].split(split), strict=True)]
+
+    def forward(self, seen: Sequence[Seen], inside: Tensor) -> Tensor:
+        """[B, M, N, channels]"""
+        sizes = [one.cosines.shape[:2] for one in seen]
+        cosines = inside.new_zeros(*inside.shape[:3], len(self.layers))
+        for k, (one, (m, n)) in enumerate(zip(seen, sizes, strict=True)):
+            cosines[k, :m, :n] = one.cosines
+        pad = nn.utils.rnn.pad_sequence
+        a = pad([one.last[:m] for one, (m, _) in zip(seen, sizes, strict=True)], batch_first=True)
+        b = pad([one.last[m:] for one, (m, _) in zip(seen, sizes, strict=True)], batch_first=True)
         a, b = (linear(x).unflatten(2, (self.views, SIZE)) for linear, x in ((self.source, a), (self.target, b)))
-        found.append(torch.einsum("bmvd,bnvd->bmnv", a, b) / (4 * math.sqrt(SIZE)))
-        return torch.cat(found, 3)
-
-
-def _sides(words: Tensor, sizes: Sequence[tuple[int, int]]) -> tuple[Tensor, Tensor]:
-    """Flat words of all pairs, padded apart: source and target."""
-    split = words.split([length for size in sizes for length in size])
-    pad = nn.utils.rnn.pad_sequence
-    return pad(list(split[::2]), batch_first=True), pad(list(split[1::2]), batch_first=True)
+        views = torch.einsum("bmvd,bnvd->bmnv", a, b) / (4 * math.sqrt(SIZE))
+        return torch.cat([cosines, views.to(cosines)], 3)
 
 
 class Judged(NamedTuple):
@@ -125,7 +137,8 @@ class GridNetwork(nn.Module):
     def forward(self, batch: Batch) -> Judged:
         values = batch.values
         if self.contextual is not None:
-            values = torch.cat([values, self.contextual(batch.windows, batch.sizes).to(values)], 3)
+            seen = batch.seen or self.contextual.read(batch.windows, batch.sizes)
+            values = torch.cat([values, self.contextual(seen, batch.inside)], 3)
         h = self.values(values) + self.marks(batch.marks).sum(3)
         h = self.dropout(h) * batch.inside
         for block in self.blocks:
