@@ -12,6 +12,7 @@ import argparse
 import asyncio
 import json
 import math
+import os
 import random
 import re
 import subprocess
@@ -82,17 +83,27 @@ def printed_by_align(pairs: list[tuple[str, str]], model: str) -> list[dict]:
 
 
 @contextmanager
-def serving(model: str) -> Iterator[tuple[str, int]]:
+def serving(model: str) -> Iterator[tuple[int, tuple[str, int]]]:
+    """The process, and where it serves."""
     command = [*COMMAND, "serve", "--port", "0", "--model", model]
     server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     try:
         assert server.stderr is not None
         said = next((line for line in server.stderr if "http://" in line), "")
         where = urlsplit(re.findall(r"http://\S+", said)[0])
-        yield str(where.hostname), int(where.port or 80)
+        yield server.pid, (str(where.hostname), int(where.port or 80))
     finally:
         server.terminate()
         print(f"server: exit code {server.wait(60)}")
+
+
+def processor_seconds(process: int) -> float | None:
+    """What a process has used so far, where that can be read."""
+    try:
+        fields = Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()
+    except OSError:
+        return None
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 @dataclass
@@ -101,6 +112,7 @@ class Tally:
     errors: list[str] = field(default_factory=list)
     others: list[str] = field(default_factory=list)  # answers that align does not give
     hung_up: int = 0
+    busy: float | None = None  # seconds of the server's processor time
 
 
 def alike(one: dict, other: dict) -> bool:
@@ -166,10 +178,11 @@ def tell(tally: Tally, arguments: argparse.Namespace) -> None:
     quantiles = [
         (share, 1000 * times[min(int(share * len(times)), len(times) - 1)]) for share in (0.5, 0.9, 0.99, 1)
     ]
-    print(
-        f"model {arguments.model}, {arguments.clients} clients for {arguments.seconds:g} s, {tally.hung_up} hang-ups"
-    )
+    how = f"{arguments.clients} clients for {arguments.seconds:g} s, {tally.hung_up} hang-ups"
+    print(f"model {arguments.model}, {how}")
     print(f"{len(times)} answers, {len(tally.errors)} errors, {len(tally.others)} other than align's")
+    if tally.busy is not None and times:
+        print(f"{1000 * tally.busy / len(times):.2f} ms of the server's processor time an answer")
     print(f"{rate:.0f} pairs/s; ms: {', '.join(f'p{100 * share:g} {ms:.0f}' for share, ms in quantiles)}")
 
 
@@ -183,8 +196,11 @@ def main() -> int:
     arguments = parser.parse_args()
     pairs = read(arguments.data, 2000) if arguments.data else invented(1000)
     asked = list(zip(map(request, pairs), printed_by_align(pairs, arguments.model), strict=True))
-    with serving(arguments.model) as where:
+    with serving(arguments.model) as (process, where):
+        before = processor_seconds(process)
         tally = asyncio.run(load(where, asked, arguments))
+        after = processor_seconds(process)
+        tally.busy = None if before is None or after is None else after - before
     tell(tally, arguments)
     for wrong in [*tally.errors, *tally.others][:5]:
         print(f"  {wrong}")

@@ -137,12 +137,12 @@ def _list(items: Schema, **more: Any) -> Schema:
 def _schemas(models: Models, limits: Limits) -> dict[str, Schema]:
     text, whole = {"type": "string"}, {"type": "integer"}
     share = {"type": "number", "minimum": 0, "maximum": 1}
-    link = _list(whole, minItems=2, maxItems=2, description="source token, target token, from 0")
-    pair = {"id": text, "source": _ref("Sentence"), "target": _ref("Sentence")}
+    link = _list({**whole, "minimum": 0}, minItems=2, maxItems=2, description="source token, target token, from 0")
+    pair = {"id": {"type": ["string", "null"]}, "source": _ref("Sentence"), "target": _ref("Sentence")}
     how = {
-        "model": {"enum": models.names, "default": models.names[0]},
+        "model": {"enum": [*models.names, None], "default": models.names[0]},
         "symmetrize": {
-            "enum": list(map(spelt, SYMMETRIZERS)),
+            "enum": [*map(spelt, SYMMETRIZERS), None],
             "description": "how the two directions are joined; without it, the model's own way",
         },
     }
@@ -159,16 +159,17 @@ def _schemas(models: Models, limits: Limits) -> dict[str, Schema]:
         "default": True,
         "description": "the probability of each link; false is faster",
     }
-    top = {"type": "integer", "minimum": 1, "description": "reasons of each list; without it, all"}
-    asked = _object((), True, **pair, pairs=many, **how, confidence=confidence)
-    asked["oneOf"] = [{"required": ["source", "target"]}, {"required": ["pairs"]}]
+    top = {"type": ["integer", "null"], "minimum": 1, "description": "reasons of each list; without it, all"}
+    sides = ("source", "target")
     return {
         "Sentence": sentence,
-        "Pair": _object(("source", "target"), True, **pair),
-        "AlignRequest": asked,
+        "Pair": _object(sides, True, **pair),
+        "AlignRequest": {"oneOf": [_ref("OnePair"), _ref("ManyPairs")]},
+        "OnePair": _object(sides, True, **pair, **how, confidence=confidence),
+        "ManyPairs": _object(("pairs",), True, pairs=many, **how, confidence=confidence),
         "Alignments": _object(("model", "alignments"), model=text, alignments=_list(_ref("Alignment"))),
         "Alignment": _alignment(link, share),
-        "ExplainRequest": _object(("source", "target"), True, **pair, **how, link=link, top=top),
+        "ExplainRequest": _object(sides, True, **pair, **how, link={**link, "type": ["array", "null"]}, top=top),
         "Explanation": _explanation(),
         "LinkExplanation": _link_explanation(share),
         "Models": _object(("models", "limits"), models=_list(_ref("Model")), limits=_object()),

@@ -39,11 +39,11 @@ def align_request(body: bytes, models: Models, limits: Limits) -> Asked:
     """One pair as `source` and `target`, or many as `pairs`."""
     asked = _object(body)
     _known(asked, {*SIDES, "id", "pairs", "model", "symmetrize", "confidence"}, "the request")
-    confidence = asked.get("confidence", True)
-    if not isinstance(confidence, bool):
+    confidence = asked.get("confidence")
+    if not isinstance(confidence, (bool, type(None))):
         raise Refused(422, f"confidence should be true or false and is {_shown(confidence)}")
     model = _model(asked, models)
-    question = Alignments(model, _symmetrize(asked, models, model), confidence)
+    question = Alignments(model, _symmetrize(asked, models, model), confidence is not False)
     if "pairs" not in asked:
         return Asked(question, [_pair(asked, "", limits)])
     if both := [name for name in (*SIDES, "id") if name in asked]:

@@ -46,6 +46,8 @@ def test_what_is_not_said_is_the_first_model_in_its_own_way(models):
     said = {**ONE, "model": "tiny", "symmetrize": " Grow_Diag ", "confidence": False}
     assert asked(models, said).question == Alignments("tiny", "grow-diag", False)
     assert asked(models, {"pairs": []}).pairs == []
+    nothing = dict.fromkeys(("id", "model", "symmetrize", "confidence"))
+    assert asked(models, {**ONE, **nothing}) == asked(models, ONE)
 
 
 def test_many_pairs_keep_their_order_and_names(models):

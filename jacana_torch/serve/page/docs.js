@@ -17,11 +17,11 @@
   function kind(schema) {
     const known = resolved(schema);
     if (schema.$ref) return schema.$ref.split("/").pop();
-    if (known.enum) return known.enum.join(" | ");
+    if (known.enum) return known.enum.filter((one) => one !== null).join(" | ");
     if ("const" in known) return JSON.stringify(known.const);
-    if (known.type === "array") return `list of ${kind(known.items)}`;
+    if ([].concat(known.type).includes("array")) return `list of ${kind(known.items)}`;
     if (known.oneOf && !known.properties) return known.oneOf.map(kind).join(" or ");
-    return [].concat(known.type || "any").join(" or ");
+    return [].concat(known.type || "any").filter((one) => one !== "null").join(" or ");
   }
 
   function limits(schema) {
@@ -31,7 +31,11 @@
 
   function fields(schema, depth = 0) {
     const known = resolved(schema);
-    const inner = known.type === "array" ? resolved(known.items) : known;
+    const inner = [].concat(known.type).includes("array") ? resolved(known.items) : known;
+    const either = (inner.oneOf || []).filter((one) => resolved(one).properties);
+    if (either.length && depth <= DEEPEST) {
+      return make("ul", { class: "schema" }, ...either.map((one, k) => make("li", {}, k ? "or " : "", kind(one), fields(one, depth + 1))));
+    }
     if (!inner.properties || depth > DEEPEST) return "";
     const needed = new Set(inner.required || []);
     return make("ul", { class: "schema" }, ...Object.entries(inner.properties).map(([name, part]) => {
