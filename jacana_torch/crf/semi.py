@@ -1,8 +1,9 @@
 """Exact inference for semi-Markov chains: segments of up to D positions, each taking a span of up to D states.
 
 In come a batch's scores as a `SemiLattice`; out go log Z, expected counts, and best paths. Everything is in log
-space: a step multiplies matrices of exponentials shifted by their maxima. State 0 is NULL. An edge goes from the
-last state of one span to the first state of the next.
+space: a step multiplies matrices of exponentials. Those of segments are shifted by their maxima, so segments may
+score anything; edges stay within 700 of 0. State 0 is NULL. An edge goes from the last state of one span to the
+first state of the next.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ def forward(x: SemiLattice, best: bool = False) -> Sums:
 
 
 def log_z(x: SemiLattice, sums: Sums) -> Tensor:
-    """[R]; 0 for empty rows."""
+    """[R]; 0 for empty rows, so that they count nothing."""
     row = torch.arange(len(x.lengths), device=x.lengths.device)
     ends = torch.logsumexp(sums.after[x.lengths, row] + x.per_row(x.end), 1)
     return torch.where(x.lengths > 0, ends, 0.0)
@@ -100,8 +101,7 @@ def counts(x: SemiLattice, sums: Sums, z: Tensor) -> SemiCounts:
     begun = (x.per_row(x.start) + following[0] - z[:, None]).exp()
     row = torch.arange(R, device=z.device)
     ended = (sums.after[x.lengths, row] + end - z[:, None]).exp()
-    alive = (x.lengths > 0)[:, None]
-    start, finish = ((y * alive).view(G, -1, W).sum(1) for y in (begun, ended))
+    start, finish = (y.view(G, -1, W).sum(1) for y in (begun, ended))
     return SemiCounts(segment, _edges(x, sums.after[1:T], following[1:], z), start, finish)
 
 
@@ -161,7 +161,8 @@ def _best_step(scores: Tensor, table: Tensor) -> Tensor:
 @torch.no_grad()
 def best_segments(x: SemiLattice) -> tuple[Tensor, Tensor]:
     """The best path of each row: its segments [n, 5] as (row, first position, positions, first state, states), and
-    its score [R]. Ties go to longer segments, then to longer spans, then to smaller states."""
+    its score [R], which of an empty row means nothing. Ties go to longer segments, then longer spans, then smaller
+    states."""
     T, D, R, W = x.shape
     sums = forward(x, best=True)
     row = torch.arange(R, device=x.lengths.device)
@@ -182,5 +183,4 @@ def best_segments(x: SemiLattice) -> tuple[Tensor, Tensor]:
         done[alive] = t - size
         came = sums.after[t - size, alive] + x.edge[group[alive], :, first]
         state[alive] = came.argmax(1)
-    segments = torch.cat(found) if found else row.new_zeros((0, 5))
-    return segments, torch.where(x.lengths > 0, score, 0.0)
+    return torch.cat(found), score

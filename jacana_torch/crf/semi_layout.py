@@ -32,7 +32,7 @@ class SemiBucket:
     def lattice(self, segments: Tensor, edges: Tensor, starts: Tensor, ends: Tensor) -> SemiLattice:
         """From flat vectors, each with an entry NOTHING at its end."""
         tables = ((edges, self.bucket.edge), (starts, self.bucket.start), (ends, self.bucket.start))
-        edge, start, end = (flat[place].index_select(0, self.groups.table) for flat, place in tables)
+        edge, start, end = (self.groups.per_group(flat[place]) for flat, place in tables)
         ending, beginning = (_taken(segments, place) for place in (self.ending, self.beginning))
         return SemiLattice(ending, beginning, edge, start, end, self.lengths)
 
@@ -43,12 +43,7 @@ class SemiBucket:
         kinds = ((counts.edge, edges, self.bucket.edge), (counts.start, starts, self.bucket.start),
                  (counts.end, ends, self.bucket.start))  # fmt: skip
         for found, flat, place in kinds:
-            flat.index_add_(0, place.reshape(-1), self.of_tables(found).reshape(-1))
-
-    def of_tables(self, of_groups: Tensor) -> Tensor:
-        """[G, ...] added up to [U, ...]."""
-        sums = of_groups.new_zeros(len(self.bucket.edge), *of_groups.shape[1:])
-        return sums.index_add_(0, self.groups.table, of_groups)
+            flat.index_add_(0, place.reshape(-1), self.groups.per_table(found, len(place)).reshape(-1))
 
     def pair_of_row(self) -> np.ndarray:
         """[R] which pair is in each row, -1 where none is."""

@@ -71,7 +71,8 @@ def steps_of(n: int, draw) -> tuple[dict, dict, dict]:
 def drawn(sizes, longest: int, seed: int, spread: float = 3.0) -> list[Twin]:
     chance = random.Random(seed)
     draw = lambda: chance.uniform(-spread, spread)  # noqa: E731
-    steps = {n: steps_of(n, draw) for n in sorted({n for _, n in sizes})}
+    small = lambda: chance.uniform(-1, 1) * min(spread, 30.0)  # noqa: E731
+    steps = {n: steps_of(n, small) for n in sorted({n for _, n in sizes})}
     return [Twin(m, n, longest, draw, steps) for m, n in sizes]
 
 
@@ -133,7 +134,7 @@ def expected_by_hand(twins: list[Twin], longest: int) -> tuple[list[float], tupl
 
 
 @quick
-@given(SIZES, LONGEST, st.integers(0, 10**6), st.sampled_from([1.0, 30.0]), st.sampled_from([10**6, 40]))
+@given(SIZES, LONGEST, st.integers(0, 10**6), st.sampled_from([1.0, 30.0, 1e4]), st.sampled_from([10**6, 40]))
 def test_sums_and_counts_are_those_of_all_segmentations(sizes, longest, seed, spread, max_cells):
     twins = drawn(sizes, longest, seed, spread)
     total, counts = expected(layout_of(sizes, longest, max_cells), *flat(twins, longest))
@@ -163,6 +164,38 @@ def test_the_best_path_is_the_best_of_all(sizes, longest, seed, max_cells):
         score, path = found[number]
         assert path == best
         assert score == pytest.approx(twin.score(best), abs=1e-9)
+
+
+@quick
+@given(SIZES, LONGEST, st.integers(0, 10**6), st.sampled_from([10**6, 40]))
+def test_every_place_of_a_lattice_holds_its_segment_or_nothing(sizes, longest, seed, max_cells):
+    twins = drawn(sizes, longest, seed)
+    seen = []
+    for bucket in (layout := layout_of(sizes, longest, max_cells)).buckets:
+        x = bucket.lattice(*padded_flat(*flat(twins, longest)))
+        seen += (held := [pair for pair in bucket.pair_of_row().tolist() if pair >= 0])
+        assert (
+            len(held) == 1
+            or max(sizes[k][0] for k in held) * max(sizes[k][1] + 1 for k in held) * len(held) * longest**2
+            <= max_cells
+        )
+        T, D, _, W = x.shape
+        for (t, a, row, b, s), score in np.ndenumerate(x.beginning.numpy()):
+            assert score == _expected(twins, bucket, row, t, a + 1, s, b + 1)
+        for (t, a, row, b, s), score in np.ndenumerate(x.ending.numpy()):
+            size, span = D - a, D - b
+            assert score == _expected(twins, bucket, row, t - size + 1, size, s - span + 1, span)
+        assert x.lengths.tolist() == [sizes[k][0] if k >= 0 else 0 for k in bucket.pair_of_row().tolist()]
+        assert (T, W) == (max(sizes[k][0] for k in held), max(sizes[k][1] for k in held) + 1)
+    assert sorted(seen) == list(range(len(sizes))) and layout.n_segments == len(flat(twins, longest)[0])
+
+
+def _expected(twins: list[Twin], bucket, row: int, first: int, size: int, state: int, span: int) -> float:
+    """The score of a segment by its first token and state."""
+    pair = int(bucket.pair_of_row()[row])
+    if pair >= 0 and state == 0 and size == span == 1 and first < twins[pair].m:
+        return twins[pair].null[first]
+    return twins[pair].segment.get((first, size, state - 1, span), semi.NOTHING) if pair >= 0 else semi.NOTHING
 
 
 @quick
