@@ -1,7 +1,7 @@
 """The contextual family: what a pretrained encoder makes of each word in its sentence, and who would be closer.
 
 In: a `Grid`, and an encoder (a resource's name, or the folder of a checkpoint). Out: for some of its layers the
-cosine of the two words' vectors, its margins over the rivals in row and column, and steps of it for a linear model.
+cosine of the two words' vectors, its margins over rivals in row and column, and steps of it for a linear model.
 """
 
 from __future__ import annotations
