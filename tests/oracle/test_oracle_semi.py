@@ -174,19 +174,15 @@ def test_every_place_of_a_lattice_holds_its_segment_or_nothing(sizes, longest, s
     for bucket in (layout := layout_of(sizes, longest, max_cells)).buckets:
         x = bucket.lattice(*padded_flat(*flat(twins, longest)))
         seen += (held := [pair for pair in bucket.pair_of_row().tolist() if pair >= 0])
-        assert (
-            len(held) == 1
-            or max(sizes[k][0] for k in held) * max(sizes[k][1] + 1 for k in held) * len(held) * longest**2
-            <= max_cells
-        )
         T, D, _, W = x.shape
+        assert (T, W) == (max(sizes[k][0] for k in held), max(sizes[k][1] for k in held) + 1)
+        assert len(held) == 1 or T * W * len(held) * longest**2 <= max_cells
         for (t, a, row, b, s), score in np.ndenumerate(x.beginning.numpy()):
             assert score == _expected(twins, bucket, row, t, a + 1, s, b + 1)
         for (t, a, row, b, s), score in np.ndenumerate(x.ending.numpy()):
             size, span = D - a, D - b
             assert score == _expected(twins, bucket, row, t - size + 1, size, s - span + 1, span)
         assert x.lengths.tolist() == [sizes[k][0] if k >= 0 else 0 for k in bucket.pair_of_row().tolist()]
-        assert (T, W) == (max(sizes[k][0] for k in held), max(sizes[k][1] for k in held) + 1)
     assert sorted(seen) == list(range(len(sizes))) and layout.n_segments == len(flat(twins, longest)[0])
 
 
