@@ -35,8 +35,8 @@ const JacanaDraw = (() => {
     return element;
   }
 
-  /* A missed link is improbable, which is what is wrong: it must be seen. */
-  const opacity = (link) => (link.confidence === null || link.kind === "miss"
+  /* A link that was not made is improbable, which is what is wrong with it: it must be seen. */
+  const opacity = (link) => (link.confidence === null || link.kind === "miss" || link.kind === "aside"
     ? 1 : FAINTEST + (1 - FAINTEST) * Math.min(Math.max(link.confidence, 0), 1));
 
   function sentence(tokens, side) {

@@ -4,6 +4,7 @@ const JacanaList = (() => {
   const { KINDS, arcs, matrix, make } = JacanaDraw;
   const NEAR = "900px 0px";
   const AT_ONCE = 6; // drawn without waiting for the browser to say what is near
+  const MADE = new Set(["link", "hit", "invention"]);
   const percent = (share) => `${(100 * share).toFixed(1)} %`;
 
   /* `host` is where articles go; `tip` shows a link; `page` answers mode(), query(), least() and about(pair, link). */
@@ -100,7 +101,7 @@ const JacanaList = (() => {
     function weaken(pair, drawn) {
       const least = page.least();
       pair.links.forEach((link, k) =>
-        drawn.parts[k].classList.toggle("weak", link.kind !== "miss" && link.confidence !== null && link.confidence < least));
+        drawn.parts[k].classList.toggle("weak", MADE.has(link.kind) && link.confidence !== null && link.confidence < least));
     }
 
     function listen(article, pair, drawn) {

@@ -34,7 +34,7 @@ const JacanaPairs = (() => {
         pair.count[link.kind]++;
       }
       Object.assign(pair, scored(pair.count));
-      const known = pair.links.filter((link) => link.confidence !== null && link.kind !== "miss");
+      const known = pair.links.filter((link) => link.confidence !== null && link.kind !== "miss" && link.kind !== "aside");
       pair.lowest = known.length ? Math.min(...known.map((link) => link.confidence)) : 1;
     }
   }
