@@ -12,7 +12,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 
-from . import cli_explain, cli_serve, cli_view
+from . import cli_evaluate, cli_explain, cli_serve, cli_view
 from .errors import JacanaError
 from .version import __version__
 
@@ -37,11 +37,7 @@ examples:
 Raw text (source TAB target, or source ||| target) is tokenised first: links count those tokens, which
 --to jsonl shows. With --pretokenized the tokens are what spaces separate. Other formats bring their own tokens.
 One line goes out for each line that comes in; with --skip-bad a bad line gives an empty alignment.""",
-    "evaluate": """
-examples:
-  jacana-torch evaluate gold.jsonl predicted.jsonl
-  jacana-torch evaluate gold.align.txt links.txt --from msr --predicted-from pharaoh --links all
-  jacana-torch align gold.jsonl | jacana-torch evaluate gold.jsonl -""",
+    "evaluate": cli_evaluate.EXAMPLES,
     "convert": """
 examples:
   jacana-torch convert RTE2_dev_M.align.txt dev.jsonl
@@ -160,13 +156,7 @@ def build_parser() -> argparse.ArgumentParser:
 
     _align_options(command("align", _align, "Align sentence pairs."))
 
-    evaluate = command("evaluate", _evaluate, "Score predicted links against gold ones.")
-    evaluate.add_argument("gold", metavar="GOLD", help="pairs with their links")
-    evaluate.add_argument("predicted", metavar="PREDICTED", help="links in any format, or - for stdin")
-    evaluate.add_argument("--links", choices=("sure", "all"), default="sure", help="which links count (sure)")
-    evaluate.add_argument("--json", action="store_true", help="every figure, unrounded")
-    evaluate.add_argument("--from", dest="from_", metavar="F", help="format of GOLD (guessed)")
-    evaluate.add_argument("--predicted-from", metavar="F", help="format of PREDICTED (guessed)")
+    cli_evaluate.add_options(command("evaluate", cli_evaluate.run, "Score predicted links against gold ones."))
 
     convert = command("convert", _convert, "Rewrite aligned pairs in another format.")
     convert.add_argument("input", metavar="IN", help="a file, or - for stdin")
@@ -260,19 +250,6 @@ def _align(arguments: argparse.Namespace) -> int:
         workers=arguments.workers,
         skip_bad=arguments.skip_bad,
         output=arguments.output,
-    )
-
-
-def _evaluate(arguments: argparse.Namespace) -> int:
-    from . import cli_files
-
-    return cli_files.evaluate(
-        arguments.gold,
-        arguments.predicted,
-        links=arguments.links,
-        as_json=arguments.json,
-        from_=arguments.from_,
-        predicted_from=arguments.predicted_from,
     )
 
 

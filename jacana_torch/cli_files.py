@@ -1,37 +1,14 @@
-"""The commands that align nothing: evaluate, convert, count, models, resources. Paths in, text and a code out."""
+"""The commands that align nothing: convert, count, models, resources. Paths in, text and a code out."""
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterable, Sequence
 
 from . import corpora
 from .cli import presentable
-from .errors import CorpusError, JacanaError
+from .errors import JacanaError
 from .types import SentencePair
-
-
-def evaluate(
-    gold: str,
-    predicted: str,
-    *,
-    links: str = "sure",
-    as_json: bool = False,
-    from_: str | None = None,
-    predicted_from: str | None = None,
-) -> int:
-    """Score a file of predictions against a file of gold links."""
-    from .evaluate import score
-
-    examples = list(corpora.read(gold, from_))
-    for number, example in enumerate(examples, start=1):
-        if example.gold is None:
-            raise CorpusError(f"pair {number} has no links, so nothing can be scored against it", gold)
-    found = corpora.align_to(examples, predicted, predicted_from)
-    result = score([example.gold for example in examples if example.gold is not None], found, links)
-    sys.stdout.write(f"{json.dumps(result.to_dict()) if as_json else result}\n")
-    return 0
 
 
 def convert(

@@ -60,26 +60,33 @@ class Counts:
 
 def count(gold: Sequence[Alignment], predicted: Sequence[Alignment], links: str = "sure") -> Counts:
     """One row a pair. `links` is `sure`, or `all` to count possible links on both sides as well."""
-    if links not in LINKS:
-        raise ConfigError(f"links are counted as {' or '.join(LINKS)}, not {links!r}")
+    check_same(gold, predicted)
+    table = np.zeros((len(gold), 3), dtype=np.int64)
+    for row, (right, guess) in enumerate(zip(gold, predicted, strict=True)):
+        in_gold, in_guess = links_of(right, links), links_of(guess, links)
+        table[row] = len(in_gold), len(in_guess), len(in_gold & in_guess)
+    table.setflags(write=False)
+    return Counts(table, links)
+
+
+def check_same(gold: Sequence[Alignment], predicted: Sequence[Alignment]) -> None:
+    """An error unless both are of the same pairs, as far as their sizes tell."""
     if len(gold) != len(predicted):
         raise JacanaError(
             f"gold has {len(gold)} pairs and the prediction {len(predicted)}: they must match one to one"
         )
-    table = np.zeros((len(gold), 3), dtype=np.int64)
     for row, (right, guess) in enumerate(zip(gold, predicted, strict=True)):
         if (right.n_source, right.n_target) != (guess.n_source, guess.n_target):
             raise JacanaError(
                 f"pair {row + 1}: gold has {right.n_source} x {right.n_target} tokens and the prediction "
                 f"{guess.n_source} x {guess.n_target}: both must be of the same tokens, in the same direction"
             )
-        in_gold, in_guess = _links(right, links), _links(guess, links)
-        table[row] = len(in_gold), len(in_guess), len(in_gold & in_guess)
-    table.setflags(write=False)
-    return Counts(table, links)
 
 
-def _links(alignment: Alignment, which: str) -> frozenset[Link]:
+def links_of(alignment: Alignment, which: str) -> frozenset[Link]:
+    """What counts as links: the sure ones, or all."""
+    if which not in LINKS:
+        raise ConfigError(f"links are counted as {' or '.join(LINKS)}, not {which!r}")
     return alignment.sure if which == "sure" else alignment.sure | alignment.possible
 
 

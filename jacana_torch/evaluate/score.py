@@ -54,9 +54,13 @@ class Score:
             common_links=both,
         )
 
-    def signature(self, metric: str = "F1", average: str = "macro") -> str:
-        """What a figure means: metric, average, which links, how many pairs, which version counted them."""
-        return f"{metric}|avg:{average}|links:{self.links}|n:{self.pairs}|v:{__version__}"
+    def signature(
+        self, metric: str = "F1", average: str = "macro", sym: str | None = None, case: str | None = None
+    ) -> str:
+        """What a figure means: metric, average, which links, what joined two directions and what became of case
+        (where these are known), how many pairs, which version counted them."""
+        known = "".join(f"|{name}:{value}" for name, value in (("sym", sym), ("case", case)) if value)
+        return f"{metric}|avg:{average}|links:{self.links}{known}|n:{self.pairs}|v:{__version__}"
 
     def to_dict(self) -> dict[str, float | int | str]:
         return {**asdict(self), "version": __version__, "signature": self.signature()}

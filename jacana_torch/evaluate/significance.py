@@ -51,6 +51,22 @@ def differences(ours: Counts, theirs: Counts, rounds: int = ROUNDS, seed: int = 
     }
 
 
+@dataclass(frozen=True)
+class Interval:
+    """Where 95% of a system's figures on as many pairs drawn with replacement lie."""
+
+    low: float
+    high: float
+
+
+def intervals(counts: Counts, rounds: int = ROUNDS, seed: int = 1) -> dict[str, Interval]:
+    """Of every metric of one system. The same seed gives the same figures."""
+    if rounds < 1 or not len(counts):
+        raise JacanaError(f"rounds={rounds}, {len(counts)} pairs: intervals need one of either at least")
+    low, high = _bootstrapped(_columns(counts), None, rounds, seed)
+    return {name: Interval(float(low[k]), float(high[k])) for k, name in enumerate(METRICS)}
+
+
 def _columns(counts: Counts) -> np.ndarray:
     """[pairs, 6]: what every metric is made of the sums of."""
     return np.column_stack([counts.precision, counts.recall, counts.exact, counts.table]).astype(float)
@@ -98,14 +114,18 @@ def _random_signs(n: int, rounds: int, seed: int) -> Iterator[np.ndarray]:
         yield 1.0 - 2.0 * random.integers(0, 2, (min(_AT_ONCE, rounds - start), n))
 
 
-def _bootstrapped(one: np.ndarray, other: np.ndarray, rounds: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """[7] and [7]: between these lie 95% of the differences on as many pairs drawn with replacement."""
+def _bootstrapped(
+    one: np.ndarray, other: np.ndarray | None, rounds: int, seed: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """[7] and [7]: between these lie 95% of the figures, or of the differences, on as many pairs drawn with
+    replacement."""
     random, n = np.random.default_rng(seed), len(one)
     found = []
     for start in range(0, rounds, _AT_ONCE):
         size = min(_AT_ONCE, rounds - start)
         drawn = random.integers(0, n, (size, n)) + n * np.arange(size)[:, None]
         times = np.bincount(drawn.ravel(), minlength=size * n).reshape(size, n).astype(float)
-        found.append(_metrics(times @ one, n) - _metrics(times @ other, n))
+        figures = _metrics(times @ one, n)
+        found.append(figures if other is None else figures - _metrics(times @ other, n))
     low, high = np.quantile(np.concatenate(found), [0.025, 0.975], axis=0)
     return low, high

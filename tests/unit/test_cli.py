@@ -222,7 +222,7 @@ def test_a_pipe_from_align_to_evaluate(cli, model, tmp_path):
     links = whole(cli("align", str(gold), "--model", model))
     assert links == "0-0 1-1\n1-0\n\n"
     out = whole(cli("evaluate", str(gold), "-", "--json", stdin=links))
-    scored = json.loads(out)
+    (scored,) = json.loads(out)["systems"]
     assert (scored["micro_f1"], scored["exact"], scored["pairs"]) == (1.0, 1.0, 3)
     assert scored["precision"] == pytest.approx(2 / 3)
     shown = whole(cli("evaluate", str(gold), "-", "--links", "all", stdin=links))
