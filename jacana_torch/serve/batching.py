@@ -52,7 +52,6 @@ class _Job:
             self.answer.set_result(self.results)
 
     def fail(self, error: Exception) -> None:
-        self.taken = len(self.items)
         if not self.answer.done():
             self.answer.set_exception(error)
 

@@ -156,7 +156,7 @@ def loaded_by(code: str) -> set[str]:
     return {name.split(".")[0] for name in done.stderr.split()}
 
 
-HEAVY = {"torch", "spacy", "hydra", "omegaconf", "nltk", "tensorboard", "scipy", "rich"}
+HEAVY = {"torch", "spacy", "hydra", "omegaconf", "nltk", "tensorboard", "scipy", "rich", "starlette", "uvicorn"}
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["align", "--help"], ["train", "--help"]])

@@ -322,6 +322,7 @@ def test_slow_clients_are_not_waited_for(slow, sent, answer):
                 break
             heard += piece
         assert heard.startswith(answer) and (heard or not answer)
+        assert (b"connection: close" in heard) == (b" 408 " in answer)
         assert 0.2 < time.monotonic() - begun < 4
         assert client.get("/healthz").status == 200
 
