@@ -16,10 +16,11 @@ from tiny_encoder import tiny_encoder
 
 from jacana_torch import persist
 from jacana_torch.aligners.neural.aligner import Neural
-from jacana_torch.aligners.neural.cells import alignment_of, batches, gold_of
+from jacana_torch.aligners.neural.cells import alignment_of, batches, chances_of, gold_of
 from jacana_torch.aligners.neural.fitting import mean_loss
 from jacana_torch.aligners.neural.inputs import Batch, Columns, inputs_of
 from jacana_torch.aligners.neural.network import Contextual
+from jacana_torch.crf.inference import marginals
 from jacana_torch.errors import ConfigError, ModelError
 from jacana_torch.evaluate import score
 from jacana_torch.features.context import Context
@@ -138,6 +139,27 @@ def test_an_encoder_of_rate_0_is_asked_once_and_stays_as_it_is(encoder, monkeypa
     assert changed and not any(name.startswith("contextual.encoder.") for name in changed)
 
 
+def test_members_share_an_encoder_that_learns_nothing_more(encoder, tmp_path):
+    config = {"model": {"_target_": "jacana_torch.model.Model", "aligner": {}}}
+    settings = {"encoder": encoder, "rank": 2, "views": 2, "rate": 1e-2}
+    first = aligner(**settings)
+    first.fit(TRAINING)
+    persist.save(Model(first), tmp_path / "model", config, {})
+    two = aligner(**settings, start=str(tmp_path), members=2, encoder_rate=0.0)
+    two.fit(TRAINING[:8])
+    assert two.networks[0].contextual.encoder is two.networks[1].contextual.encoder
+    state = two.state()
+    assert not any(name.startswith("1.contextual.encoder.") for name in state) and "1.alone.weight" in state
+    assert any(
+        not np.array_equal(state[f"0.{name}"], state[f"1.{name}"]) for name in ("alone.weight", "norm.bias")
+    )
+    for name in (name for name in state if name.startswith("0.contextual.encoder.")):
+        assert np.array_equal(state[name], first.state()[name])
+    again = aligner(**settings, members=2, encoder_rate=0.0)
+    again.restore(state)
+    assert said(again) == said(two)
+
+
 def test_full_and_frozen_encoders(encoder):
     learnt = {}
     for rank in (None, 0, 2):
@@ -199,6 +221,19 @@ def test_an_alignment_is_what_is_likelier_than_the_threshold():
     found = alignment_of(np.array([[0.9, 0.2], [0.4, 0.6]]), 0.5)
     assert found.sure == {(0, 0), (1, 1)} and found.confidence == {(0, 0): 0.9, (1, 1): 0.6}
     assert found.score == pytest.approx(np.log(0.9 * 0.8 * 0.6 * 0.6) / 2)
+
+
+def test_judges(trained):
+    """Chains by their marginals, which tests of their own know to be right; cells by their log-odds."""
+    batch = Batch.of(trained.prepared([HELD_OUT[0].pair]).inputs, trained.columns, "cpu")
+    with torch.no_grad():
+        judged = trained.networks[0].eval()(batch)
+        chains, cells, both = (chances_of(judged, judge)[0] for judge in ("chains", "cells", "both"))
+    ahead, back = (marginals(p).node[0, :, 1:].double() for p in (judged.ahead, judged.back))
+    for (i, j), value in np.ndenumerate(chains.numpy()):
+        assert value == pytest.approx((float(ahead[i, j]) + float(back[j, i])) / 2)
+        assert float(cells[i, j]) == pytest.approx(1 / (1 + np.exp(-float(judged.alone[0, i, j]))))
+    torch.testing.assert_close(both, (chains + cells) / 2)
 
 
 # Keeping, and going on
@@ -294,7 +329,8 @@ def test_gradients_of_several_batches_make_a_step():
     "settings",
     [
         {"width": 0}, {"members": 0}, {"dropout": 1.0}, {"rate": -1.0}, {"rank": -1}, {"rarest": 0},
-        {"cost": -1.0}, {"reading": "aloud"}, {"policy": "none"}, {"threshold": 1.0}, {"device": "toaster"},
+        {"cost": -1.0}, {"reading": "aloud"}, {"judge": "nobody"}, {"policy": "none"}, {"threshold": 1.0},
+        {"device": "toaster"},
     ],
     ids=str,
 )  # fmt: skip

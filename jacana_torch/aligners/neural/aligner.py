@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
@@ -23,7 +23,7 @@ from ...types import Alignment, Example, SentencePair
 from ..base import TrainingReport, Watcher
 from ..crf import usable_device
 from . import weights
-from .cells import alignment_of, batches, both_ways
+from .cells import JUDGES, alignment_of, batches, chances_of
 from .fitting import Fitting
 from .inputs import AT_A_TIME, Batch, Columns, Inputs, inputs_of
 from .network import Contextual, GridNetwork
@@ -57,13 +57,15 @@ class Neural:
                   learnt products of the last.
     `rank`        of the adapters through which the encoder learns; 0: it learns nothing; null: all its weights do.
     `width`, `blocks`, `dropout`  of the network over the grid.
-    `members`     networks trained from different seeds whose posteriors are averaged.
+    `members`     networks trained from different seeds whose posteriors are averaged; what they start from may
+                  have fewer, which then serve several.
     `epochs`, `rate`, `encoder_rate`, `warmup`, `decay`, `accumulate`  of AdamW; see train/epochs.py. An encoder of
                   rate 0 is asked once and stays as it is.
     `batch_pairs`, `batch_cells`  what a batch holds at most; a pair of more cells is a batch of its own.
     `patience`    epochs without a better F1 on dev after which training ends; the best epoch's weights are kept.
     `mixed`       the encoder computes in half precision: several times faster where the processor knows it.
-    `threshold`   links are the cells whose mean posterior over both directions is higher.
+    `judge`, `threshold`  links are the cells that are likelier by that judge: the mean posterior of both "chains",
+                  "cells" by themselves, which suits corpora whose words have many links each, or "both".
     `start`       the directory of a model of the same shape to start from, e.g. one trained on other corpora.
     """
 
@@ -91,6 +93,7 @@ class Neural:
     batch_cells: int = 40_000
     patience: int = 5
     mixed: bool = False
+    judge: str = "chains"
     threshold: float = 0.5
     start: str | None = None
     seed: int = 1
@@ -118,6 +121,8 @@ class Neural:
             raise ConfigError(f"rarest={self.rarest}: 1 or more cells, or null to read no one-hot column")
         if self.policy not in POLICIES:
             raise ConfigError(f"policy={self.policy!r} is none of {', '.join(POLICIES)}")
+        if self.judge not in JUDGES:
+            raise ConfigError(f"judge={self.judge!r} is none of {', '.join(JUDGES)}")
         if self.reading not in READINGS:
             raise ConfigError(f"reading={self.reading!r} is neither {' nor '.join(READINGS)}")
         self.device = usable_device(self.device)
@@ -171,7 +176,7 @@ class Neural:
     def keep(self) -> None:
         """What the networks have learnt is what counts from now on; until then it is what was kept before."""
         weights.rounded(self.networks)
-        self._kept = weights.arrays(self.networks)
+        self._kept = weights.arrays(self.networks, self.fixed)
 
     # Alignment
 
@@ -215,7 +220,11 @@ class Neural:
         self._ready()
         for places in batches([one.size for one in inputs], self.batch_pairs, self.batch_cells):
             batch = Batch.of([inputs[k] for k in places], self.columns, self.device)
-            chances = torch.stack([both_ways(network.eval()(batch)) for network in self.networks]).mean(0)
+            if self.fixed:
+                batch = replace(batch, seen=self.networks[0].eval().read(batch))
+            chances = torch.stack(
+                [chances_of(network.eval()(batch), self.judge) for network in self.networks]
+            ).mean(0)
             for place, found in zip(places, chances.cpu().numpy(), strict=True):
                 m, n = inputs[place].size
                 out[place] = found[:m, :n]
@@ -228,21 +237,30 @@ class Neural:
                 raise ModelError("the neural aligner has not been trained: fit it, or go on with resume=DIR")
             self.networks = self._made()
 
+    @property
+    def fixed(self) -> bool:
+        """Whether there is an encoder, and learns nothing more: then all networks share it."""
+        return self.encoder is not None and (self.rank == 0 or not self.encoder_rate)
+
     def _made(self) -> list[GridNetwork]:
         """Networks as they were kept, or new ones."""
-        made = [self._network(self.seed + member) for member in range(weights.members(self._kept) or self.members)]
+        first = self._network(self.seed)
+        shared = first.contextual.encoder if self.fixed and first.contextual is not None else None
+        made = [first, *(self._network(self.seed + k, shared) for k in range(1, self.members))]
         for member, network in enumerate(made if self._kept else ()):
             weights.fill(network, member, self._kept)
         return [network.to(self.device) for network in made]
 
-    def _network(self, seed: int) -> GridNetwork:
+    def _network(self, seed: int, shared: torch.nn.Module | None = None) -> GridNetwork:
         """The same for the same seed; nobody else's random numbers are touched."""
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             contextual = None
             if self.encoder is not None:
-                encoder = checkpoint.network(self.encoder)
-                contextual = Contextual(encoder, self.layers, self.views, self.rank, self.mixed)
+                encoder, rank = (
+                    (shared, 0) if shared is not None else (checkpoint.network(self.encoder), self.rank)
+                )
+                contextual = Contextual(encoder, self.layers, self.views, rank, self.mixed)
             sizes = len(self.columns.values), len(self.columns.marks)
             return GridNetwork(*sizes, self.features.edge, self.width, self.blocks, self.dropout, contextual)
 

@@ -15,6 +15,8 @@ from ...crf.states import gold_states
 from ...types import Alignment, trusted
 from .network import Judged
 
+# The mean posterior of both chains; each cell by itself; the mean of the two.
+JUDGES = ("chains", "cells", "both")
 JITTER = 0.3  # how far pairs of other sizes get into a batch
 _SURE = 1e-12  # no probability is nearer to 0 or 1, for scores are logarithms
 
@@ -72,10 +74,13 @@ def padded(matrices: Sequence[np.ndarray], device: str) -> Tensor:
     return torch.from_numpy(out).to(device)
 
 
-def both_ways(judged: Judged) -> Tensor:
-    """[B, M, N] the mean of both directions' posteriors of each link, in double precision."""
+def chances_of(judged: Judged, judge: str) -> Tensor:
+    """[B, M, N] how likely each link is by that judge, in double precision."""
+    if judge == "cells":
+        return torch.sigmoid(judged.alone.double())
     ahead, back = (marginals(potentials).node[:, :, 1:].double() for potentials in (judged.ahead, judged.back))
-    return (ahead + back.transpose(1, 2)) / 2
+    chains = (ahead + back.transpose(1, 2)) / 2
+    return chains if judge == "chains" else (chains + torch.sigmoid(judged.alone.double())) / 2
 
 
 def alignment_of(chances: np.ndarray, threshold: float) -> Alignment:

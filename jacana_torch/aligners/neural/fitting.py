@@ -23,6 +23,7 @@ from ..base import Step, TrainingReport, Watcher
 from .cells import Gold, batches, gold_of, padded
 from .inputs import Batch, Inputs
 from .network import GridNetwork, Judged, Seen
+from .weights import ENCODER
 
 if TYPE_CHECKING:
     from .aligner import Neural, Prepared
@@ -75,20 +76,20 @@ class Fitting:
     @torch.no_grad()
     def _asked(self, network: GridNetwork) -> list[Seen]:
         """What the encoder sees in each pair, asked for once: it will not change."""
-        aligner, contextual = self.aligner, network.eval().contextual
+        aligner = self.aligner
         found: list[Seen] = []
-        if contextual is None or (aligner.encoder_rate and aligner.rank != 0):
+        if not aligner.fixed:
             return found
         for start in range(0, len(self.inputs), aligner.batch_pairs):
             some = self.inputs[start : start + aligner.batch_pairs]
-            found += contextual.read([one.windows for one in some], [one.size for one in some])
+            found += network.eval().read(Batch.of(some, aligner.columns, aligner.device))
         return found
 
     def _train(self, network: GridNetwork, member: int) -> Result:
         aligner = self.aligner
         random = Random(aligner.seed + member)
         best = _Best()
-        self._seen = self._asked(network)
+        self._seen = self._seen or self._asked(network)
 
         def given(epoch: int) -> list[list[int]]:
             network.train()
@@ -148,7 +149,7 @@ class _Best:
 
 def rates(network: GridNetwork, rate: float, encoder_rate: float) -> list[Group]:
     """The encoder learns at a rate of its own."""
-    inside = [name.startswith("contextual.encoder.") for name in network.learnt()]
+    inside = [name.startswith(ENCODER) for name in network.learnt()]
     own: list[nn.Parameter] = [
         p for p, within in zip(network.learnt().values(), inside, strict=True) if not within
     ]

@@ -137,8 +137,7 @@ class GridNetwork(nn.Module):
     def forward(self, batch: Batch) -> Judged:
         values = batch.values
         if self.contextual is not None:
-            seen = batch.seen or self.contextual.read(batch.windows, batch.sizes)
-            values = torch.cat([values, self.contextual(seen, batch.inside)], 3)
+            values = torch.cat([values, self.contextual(batch.seen or self.read(batch), batch.inside)], 3)
         h = self.values(values) + self.marks(batch.marks).sum(3)
         h = self.dropout(h) * batch.inside
         for block in self.blocks:
@@ -146,6 +145,10 @@ class GridNetwork(nn.Module):
         h = self.norm(h)
         ahead, back = self.chains(h, batch.inside, batch.sizes)
         return Judged(ahead, back, self.alone(h).squeeze(3))
+
+    def read(self, batch: Batch) -> list[Seen]:
+        """What its encoder sees in the pairs."""
+        return self.contextual.read(batch.windows, batch.sizes) if self.contextual is not None else []
 
     def learnt(self) -> dict[str, nn.Parameter]:
         """What training changes: everything but the encoder's own weights."""

@@ -15,6 +15,7 @@ from .network import GridNetwork
 
 _FILE = "weights.safetensors"
 _COLUMNS = ("values", "marks")
+ENCODER = "contextual.encoder."
 
 
 def rounded(networks: Sequence[GridNetwork]) -> None:
@@ -25,31 +26,29 @@ def rounded(networks: Sequence[GridNetwork]) -> None:
                 parameter.copy_(parameter.half().float())
 
 
-def arrays(networks: Sequence[GridNetwork]) -> dict[str, np.ndarray]:
-    """By `member.parameter`."""
+def arrays(networks: Sequence[GridNetwork], shared: bool) -> dict[str, np.ndarray]:
+    """By `member.parameter`; an encoder that they share is the first one's."""
     return {
         f"{member}.{name}": parameter.detach().half().cpu().numpy()
         for member, network in enumerate(networks)
         for name, parameter in network.learnt().items()
+        if not (shared and member and name.startswith(ENCODER))
     }
 
 
 def fill(network: GridNetwork, member: int, kept: Mapping[str, np.ndarray]) -> None:
     """Give a network what one of its shape had learnt; what does not fit is told by name."""
+    there = sorted({int(name.partition(".")[0]) for name in kept})
     for name, parameter in network.learnt().items():
-        value = kept.get(f"{member}.{name}")
+        own = f"{there[member % len(there)]}.{name}"
+        value = kept.get(own, kept.get(f"0.{name}") if name.startswith(ENCODER) else None)
         if value is None or value.shape != tuple(parameter.shape):
             found = "is missing" if value is None else f"has the shape {value.shape}, not {tuple(parameter.shape)}"
-            raise ModelError(f"the weight {member}.{name} {found}: it was learnt with other settings")
+            raise ModelError(f"the weight {own} {found}: it was learnt with other settings")
         if not np.isfinite(value).all():
-            raise ModelError(f"the weight {member}.{name} holds values that are not finite")
+            raise ModelError(f"the weight {own} holds values that are not finite")
         with torch.no_grad():
             parameter.copy_(torch.as_tensor(value, dtype=torch.float32))
-
-
-def members(kept: Mapping[str, Any]) -> int:
-    """How many networks there are weights of."""
-    return len({name.partition(".")[0] for name in kept})
 
 
 def split(state: Mapping[str, Any]) -> tuple[Columns, dict[str, np.ndarray]]:
@@ -59,6 +58,9 @@ def split(state: Mapping[str, Any]) -> tuple[Columns, dict[str, np.ndarray]]:
     if not len(values) == len(mean) == len(spread):
         raise ConfigError(f"{len(values)} columns, {len(mean)} means and {len(spread)} spreads")
     kept = {k: np.asarray(v) for k, v in state.items() if k not in (*_COLUMNS, "mean", "spread")}
+    strange = [name for name in kept if not name.partition(".")[0].isdecimal()]
+    if strange:
+        raise ConfigError(f"{strange[0]!r} is no weight of a neural aligner")
     return Columns(values, marks, mean, spread), kept
 
 
