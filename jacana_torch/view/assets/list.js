@@ -10,10 +10,11 @@ const JacanaList = (() => {
   /* `host` is where articles go; `tip` shows a link; `page` answers mode(), query(), least() and about(pair, link). */
   function list(host, tip, page) {
     let shown = [];
+    let printing = false; // then what is far from the window is wanted too
     const state = new WeakMap();
     const watch = new IntersectionObserver((entries) => {
       const fresh = entries.filter((entry) => entry.isIntersecting && !drawing(entry.target)).map((e) => e.target);
-      for (const entry of entries) if (!entry.isIntersecting && drawing(entry.target)) clear(entry.target);
+      for (const entry of entries) if (!entry.isIntersecting && !printing && drawing(entry.target)) clear(entry.target);
       fill(fresh);
     }, { rootMargin: NEAR });
     const widths = new ResizeObserver(() => place(host.querySelectorAll("article")));
@@ -165,6 +166,20 @@ const JacanaList = (() => {
       if (anchor) scrollBy(0, anchor.getBoundingClientRect().top - before);
     }
 
+    function print() {
+      printing = true;
+      fill(articles().filter((one) => !drawing(one)));
+      place(articles());
+    }
+
+    function printed() {
+      printing = false;
+      for (const article of articles()) {
+        watch.unobserve(article);
+        watch.observe(article);
+      }
+    }
+
     const articles = () => [...host.children];
     function focus(k) {
       const all = articles();
@@ -192,7 +207,8 @@ const JacanaList = (() => {
       pair: (k) => shown[k],
       redraw,
       weaken: () => articles().filter(drawing).forEach((one) => weaken(pairOf(one), drawing(one))),
-      everything: () => { fill(articles().filter((one) => !drawing(one))); place(articles()); },
+      print,
+      printed,
     };
   }
 

@@ -194,8 +194,9 @@
       const covering = getComputedStyle($("tools")).position === "sticky";
       root.style.scrollPaddingTop = `${covering ? $("tools").offsetHeight + 8 : 8}px`;
     }).observe($("tools"));
-    addEventListener("beforeprint", shelf.everything);
-    matchMedia("print").addEventListener("change", (event) => { if (event.matches) shelf.everything(); });
+    addEventListener("beforeprint", shelf.print);
+    addEventListener("afterprint", shelf.printed);
+    matchMedia("print").addEventListener("change", (event) => (event.matches ? shelf.print() : shelf.printed()));
   }
 
   /* ---- keyboard ---- */
