@@ -1,4 +1,4 @@
-"""The phrase aligner: gold segments and costs against loops over links, features against loops over phrases."""
+"""The phrase aligner: gold segments and costs against loops over links, and what is learnt of phrases."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from templates import corpus
@@ -13,7 +14,6 @@ from templates import corpus
 from jacana_torch import resources
 from jacana_torch.aligners.bidirectional import Bidirectional
 from jacana_torch.aligners.phrase.aligner import PhraseCrf
-from jacana_torch.aligners.phrase.features import phrase_blocks
 from jacana_torch.aligners.phrase.gold import gold_segments, links_of
 from jacana_torch.crf.semi_layout import SemiLayout
 from jacana_torch.errors import ConfigError, MissingLayer, ModelError
@@ -24,6 +24,7 @@ from jacana_torch.features.grid import Grid
 from jacana_torch.features.pos import Pos
 from jacana_torch.features.position import Position
 from jacana_torch.features.string import String
+from jacana_torch.features.wordnet import WordNet
 from jacana_torch.types import Alignment, Example, Sentence, SentencePair
 
 quick = settings(max_examples=60, deadline=None)
@@ -36,7 +37,7 @@ def alignments(draw):
     return Alignment(m, n, frozenset(draw(st.lists(st.sampled_from(cells), max_size=14))))
 
 
-def pair(source: str, target: str, **layers) -> SentencePair:
+def pair(source: str, target: str) -> SentencePair:
     return SentencePair(Sentence(tuple(source.split())), Sentence(tuple(target.split())))
 
 
@@ -116,109 +117,6 @@ def test_costs_are_the_share_of_links_that_differ(golds, longest):
     assert not costs[entries].any()  # gold pays nothing
 
 
-# Features
-
-
-def said(source: str, target: str, tags: bool = False) -> dict:
-    """What features say of each phrase: {(source phrase, target phrase, places): names}."""
-    p = pair(source, target)
-    if tags:
-        p = SentencePair(*(s.with_layers(pos=[w[:2].upper() for w in s.tokens]) for s in (p.source, p.target)))
-    grid, m, n = Grid([p]), len(p.source), len(p.target)
-    layout = SemiLayout(grid.n_source, grid.n_target, 3, 10**6, "cpu")
-    blocks = phrase_blocks(grid, layout, tags)
-    names = [name.removeprefix("phrase.") for b in blocks for name in b.names]
-    values = np.concatenate([b.dense() for b in blocks], 1).reshape(3, 3, m, n, -1)
-    found = {}
-    for a, b, i, j in np.ndindex(3, 3, m, n):
-        on = {name for name, value in zip(names, values[a, b, i, j], strict=True) if value}
-        if i + a >= m or j + b >= n or a == b == 0:
-            assert not on, "features speak of phrases alone"
-        else:
-            phrases = " ".join(p.source.tokens[i : i + a + 1]), " ".join(p.target.tokens[j : j + b + 1])
-            found[(*phrases, i, j)] = on
-    return found
-
-
-WORDS = st.lists(st.sampled_from("the red cat of sat Sat . mats".split()), min_size=1, max_size=5).map(" ".join)
-
-
-@quick
-@given(WORDS, WORDS)
-def test_what_is_said_of_likeness_and_place_is_so(source, target):
-    from jacana_torch.features.wordlists import stem
-
-    s, t = source.split(), target.split()
-    stems = [[stem(w.lower()) for w in side] for side in (s, t)]
-    for (left, right, i, j), on in said(source, target).items():
-        size, span = len(left.split()), len(right.split())
-        kind = "one_many" if size == 1 else "many_one" if span == 1 else "many_many"
-        assert f"size={size}x{span}" in on and sum(name.startswith("size") for name in on) == 1
-        assert {name.split(".")[0] for name in on if "." in name} <= {kind}
-        rows, columns = stems[0][i : i + size], stems[1][j : j + span]
-        before = (i, j) == (0, 0) or (i > 0 and j > 0 and s[i - 1].lower() == t[j - 1].lower())
-        a, b = i + size, j + span
-        after = (a, b) == (len(s), len(t)) or (a < len(s) and b < len(t) and s[a].lower() == t[b].lower())
-        truths = {
-            "all_source_same": all(w in columns for w in rows),
-            "all_target_same": all(w in rows for w in columns),
-            "none_same": not set(rows) & set(columns),
-            "first_same": rows[0] == columns[0],
-            "last_same": rows[-1] == columns[-1],
-            "source_elsewhere": any(w in stems[1] and w not in columns for w in rows),
-            "target_elsewhere": any(w in stems[0] and w not in rows for w in columns),
-            "before": before,
-            "after": after,
-            "between": before and after,
-            "source_begins": left.split()[0] in ("the", "of"),
-            "target_ends": right.split()[-1] in ("the", "of"),
-            "source_all": set(left.split()) <= {"the", "of"},
-            "target_punctuation": "." in right.split(),
-            "together": bool(left.strip(" .")) and _letters(left) == _letters(right),
-        }
-        for name, truth in truths.items():
-            assert (f"{kind}.{name}" in on) == truth, (name, left, right)
-
-
-def _letters(text: str) -> str:
-    return text.replace(" ", "").replace(".", "").lower()
-
-
-def test_words_written_together_and_acronyms_are_seen():
-    on = said("the book store of the United Nations", "a book-store of the U.N.")
-    assert "many_one.together" in on["book store", "book-store", 1, 1]
-    assert "many_one.acronym" in on["United Nations", "U.N.", 5, 4]
-    assert sum(any("acronym" in name for name in names) for names in on.values()) == 1
-    turned = said("a book-store of the U.N.", "the book store of the United Nations")
-    assert "one_many.acronym" in turned["U.N.", "United Nations", 4, 5]
-
-
-@pytest.mark.skipif(not resources.available("wordnet"), reason="needs the resource wordnet")
-def test_phrases_that_wordnet_knows_share_their_senses():
-    one, two = "prices went up in the United States .".split(), "US costs rise :".split()
-    lemmas = "price go up in the united states .".split(), ["us", "cost", "rise", ":"]
-    p = SentencePair(*(Sentence(tuple(s)).with_layers(lemma=x) for s, x in zip((one, two), lemmas, strict=True)))
-
-    def found(p: SentencePair, lemmas: bool) -> set:
-        grid = Grid([p])
-        layout = SemiLayout(grid.n_source, grid.n_target, 3, 10**6, "cpu")
-        block = phrase_blocks(grid, layout, senses=True, lemmas=lemmas)[1]
-        columns = [k for k, name in enumerate(block.names) if name.endswith(".senses")]
-        on = block.dense()[:, columns].any(1).reshape(3, 3, len(p.source), len(p.target))
-        s, t = p.source.tokens, p.target.tokens
-        return {(" ".join(s[i : i + a + 1]), " ".join(t[j : j + b + 1])) for a, b, i, j in np.argwhere(on)}
-
-    assert found(p, lemmas=True) == {("went up", "rise"), ("United States", "US")}
-    assert found(p.flip(), lemmas=True) == {("rise", "went up"), ("US", "United States")}
-    assert found(p, lemmas=False) == {("United States", "US")}
-
-
-def test_tags_of_phrases_are_named_with_the_other_phrases_length():
-    on = said("a b c", "d e", tags=True)["b c", "d e", 1, 0]
-    assert {"source_tags.b_c.2", "target_tags.d_e.2"} == {name for name in on if "tags" in name}
-    assert "source_tags.a_b_c.1" in said("a b c", "d e", tags=True)["a b c", "e", 0, 1]
-
-
 # The aligner
 
 
@@ -288,6 +186,7 @@ def test_with_phrases_of_one_word_it_is_the_token_aligner():
     for a, b in zip(one.align(pairs), token.align(pairs), strict=True):
         assert a == b
         assert dict(a.confidence) == pytest.approx(dict(b.confidence), abs=1e-3)
+        assert a.score == pytest.approx(b.score, abs=1e-3)
 
 
 def test_two_directions_are_symmetrized():
@@ -309,9 +208,97 @@ def test_tags_are_read_where_a_family_reads_them():
         aligner.align([pair("a b", "a b")])
 
 
+@pytest.mark.skipif(not resources.available("wordnet"), reason="needs the resource wordnet")
+@pytest.mark.parametrize(("families", "found"), [((WordNet(),), 2), ((WordNet(tags=False),), 1), ((), None)])
+def test_wordnet_is_asked_where_a_family_asks_it_and_by_lemmas_where_it_reads_these(families, found):
+    tokens = {"source": "prices went up in the United States".split(), "target": "US costs rise".split()}
+    lemmas = {"source": "price go up in the united states".split(), "target": "us cost rise".split()}
+    tags = {"source": "NNS VBD RP IN DT NNP NNP".split(), "target": "NNP NNS VBP".split()}
+    p = SentencePair(*(Sentence(tuple(tokens[k])).with_layers(lemma=lemmas[k], pos=tags[k]) for k in tokens))
+    aligner = PhraseCrf({f.name: f for f in (String(), *families)}, max_iterations=2)
+    grid = Grid([p])
+    blocks = aligner._phrases(grid, aligner._layout(grid.n_source, grid.n_target))
+    senses = [block.dense()[:, k] for block in blocks for k, n in enumerate(block.names) if n.endswith(".senses")]
+    assert (None if not senses else int(np.sum(senses))) == found
+
+
+def test_segments_score_the_sum_over_tokens_of_the_mean_over_spans_of_cells():
+    aligner, p = made(), pair("the old red barn", "old red barns there")
+    chance = np.random.default_rng(1)
+    aligner.names = aligner.features([p]).names()
+    aligner.weights = chance.normal(size=len(aligner.names))
+    lattices = aligner.prepared([p]).lattices
+    sized = lattices.scores(torch.as_tensor(aligner.weights))[0][4:].view(3, 3, 4, 4).numpy()
+    cells = sized[0, 0]
+    for a, b, i, j in np.ndindex(sized.shape):
+        if i + a < 4 and j + b < 4:
+            assert sized[a, b, i, j] == pytest.approx(cells[i : i + a + 1, j : j + b + 1].mean(1).sum())
+
+
+def test_what_was_known_is_kept_where_training_goes_on_with_other_pairs():
+    aligner = made()
+    aligner.fit(blocks_corpus(8, 1))
+    before = set(aligner.names)
+    aligner.fit([Example(pair("a b", "b a"), Alignment(2, 2, frozenset({(0, 1), (1, 0)})))])
+    assert before <= set(aligner.names)
+
+
+@pytest.mark.parametrize(("policy", "kept"), [("first", 0), ("last", 2)])
+def test_one_of_several_runs_is_learnt_as_the_policy_says(policy, kept):
+    both = Alignment(1, 3, frozenset({(0, 0), (0, 2)}))
+    aligner = made(policy=policy)
+    report = aligner.fit([Example(pair("a", "a b a"), both)] * 10)
+    assert (report.dropped_links, report.total_links) == (10, 20)
+    assert aligner.align([pair("a", "a b a")])[0].sure == {(0, kept)}
+
+
+def test_who_watches_sees_a_model_at_every_step():
+    examples, seen = blocks_corpus(20, 1), []
+
+    def watch(step):
+        found = step.aligner.align([e.pair for e in examples[:5]], confidence=False)
+        seen.append((step.iteration, step.loss, score([e.gold for e in examples[:5]], found).f1))
+        assert any(name.startswith("phrase.") for name in step.aligner.names)
+
+    report = made().fit(examples, watch=watch)
+    iterations, losses, f1 = zip(*seen, strict=True)
+    assert list(iterations) == list(range(1, report.iterations["forward"] + 1))
+    assert list(losses) == sorted(losses, reverse=True) and f1[-1] > 0.9
+
+
+def test_pairs_prepared_for_other_features_are_refused():
+    aligner = made()
+    aligner.fit(blocks_corpus(5, 1))
+    prepared = aligner.prepared([pair("a", "b")])
+    aligner.names = [*aligner.names, "more"]
+    with pytest.raises(ValueError, match="another set of features"):
+        aligner.decode(prepared)
+
+
+def test_ctrl_c_before_phrases_are_learnt_keeps_what_words_have_taught(monkeypatch):
+    from jacana_torch.aligners.phrase import aligner as module
+
+    calls = iter(range(100))
+    evaluate = module.Objective.__call__
+
+    def stopped(self, weights):
+        if next(calls) == 6:
+            raise KeyboardInterrupt
+        return evaluate(self, weights)
+
+    monkeypatch.setattr(module.Objective, "__call__", stopped)
+    aligner, examples = made(), blocks_corpus(20, 1)
+    report = aligner.fit(examples)
+    assert report.interrupted and not report.converged and np.any(aligner.weights)
+    assert not any(name.startswith("phrase.") for name in aligner.names)
+    assert score([e.gold for e in examples], aligner.align([e.pair for e in examples])).f1 > 0.3
+    assert aligner.fit(examples).converged and next(calls) == 7, "it goes on from there"
+
+
 def test_mistakes_are_said():
-    with pytest.raises(ConfigError, match="longest=0"):
-        made(longest=0)
+    for longest in (0, 9):
+        with pytest.raises(ConfigError, match=f"longest={longest}"):
+            made(longest=longest)
     with pytest.raises(ModelError, match="not been trained"):
         made().align([pair("a", "b")])
     with pytest.raises(ConfigError, match="nothing to train on"):

@@ -1,0 +1,120 @@
+"""What phrases say, against loops over phrases."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from jacana_torch import resources
+from jacana_torch.aligners.phrase.features import phrase_blocks
+from jacana_torch.crf.semi_layout import SemiLayout
+from jacana_torch.features.grid import Grid
+from jacana_torch.types import Sentence, SentencePair
+
+quick = settings(max_examples=60, deadline=None)
+
+
+def pair(source: str, target: str) -> SentencePair:
+    return SentencePair(Sentence(tuple(source.split())), Sentence(tuple(target.split())))
+
+
+def said(source: str, target: str, tags: bool = False) -> dict:
+    """What features say of each phrase: {(source phrase, target phrase, places): names}."""
+    p = pair(source, target)
+    if tags:
+        p = SentencePair(*(s.with_layers(pos=[w[:2].upper() for w in s.tokens]) for s in (p.source, p.target)))
+    grid, m, n = Grid([p]), len(p.source), len(p.target)
+    layout = SemiLayout(grid.n_source, grid.n_target, 3, 10**6, "cpu")
+    blocks = phrase_blocks(grid, layout, tags)
+    names = [name.removeprefix("phrase.") for b in blocks for name in b.names]
+    values = np.concatenate([b.dense() for b in blocks], 1).reshape(3, 3, m, n, -1)
+    found = {}
+    for a, b, i, j in np.ndindex(3, 3, m, n):
+        on = {name for name, value in zip(names, values[a, b, i, j], strict=True) if value}
+        if i + a >= m or j + b >= n or a == b == 0:
+            assert not on, "features speak of phrases alone"
+        else:
+            phrases = " ".join(p.source.tokens[i : i + a + 1]), " ".join(p.target.tokens[j : j + b + 1])
+            found[(*phrases, i, j)] = on
+    return found
+
+
+WORDS = st.lists(st.sampled_from("the red cat of sat Sat . mats".split()), min_size=1, max_size=5).map(" ".join)
+
+
+@quick
+@given(WORDS, WORDS)
+def test_what_is_said_of_likeness_and_place_is_so(source, target):
+    from jacana_torch.features.wordlists import stem
+
+    s, t = source.split(), target.split()
+    stems = [[stem(w.lower()) for w in side] for side in (s, t)]
+    for (left, right, i, j), on in said(source, target).items():
+        size, span = len(left.split()), len(right.split())
+        kind = "one_many" if size == 1 else "many_one" if span == 1 else "many_many"
+        assert f"size={size}x{span}" in on and sum(name.startswith("size") for name in on) == 1
+        assert {name.split(".")[0] for name in on if "." in name} <= {kind}
+        rows, columns = stems[0][i : i + size], stems[1][j : j + span]
+        before = (i, j) == (0, 0) or (i > 0 and j > 0 and s[i - 1].lower() == t[j - 1].lower())
+        a, b = i + size, j + span
+        after = (a, b) == (len(s), len(t)) or (a < len(s) and b < len(t) and s[a].lower() == t[b].lower())
+        truths = {
+            "all_source_same": all(w in columns for w in rows),
+            "all_target_same": all(w in rows for w in columns),
+            "none_same": not set(rows) & set(columns),
+            "first_same": rows[0] == columns[0],
+            "last_same": rows[-1] == columns[-1],
+            "source_elsewhere": any(w in stems[1] and w not in columns for w in rows),
+            "target_elsewhere": any(w in stems[0] and w not in rows for w in columns),
+            "before": before,
+            "after": after,
+            "between": before and after,
+            "source_begins": left.split()[0] in ("the", "of"),
+            "target_ends": right.split()[-1] in ("the", "of"),
+            "source_all": set(left.split()) <= {"the", "of"},
+            "target_punctuation": "." in right.split(),
+            "together": bool(left.strip(" .")) and _letters(left) == _letters(right),
+        }
+        for name, truth in truths.items():
+            assert (f"{kind}.{name}" in on) == truth, (name, left, right)
+
+
+def _letters(text: str) -> str:
+    return text.replace(" ", "").replace(".", "").lower()
+
+
+def test_words_written_together_and_acronyms_are_seen():
+    on = said("the book store of the United Nations", "a book-store of the U.N.")
+    assert "many_one.together" in on["book store", "book-store", 1, 1]
+    assert "many_one.acronym" in on["United Nations", "U.N.", 5, 4]
+    assert sum(any("acronym" in name for name in names) for names in on.values()) == 1
+    turned = said("a book-store of the U.N.", "the book store of the United Nations")
+    assert "one_many.acronym" in turned["U.N.", "United Nations", 4, 5]
+
+
+@pytest.mark.skipif(not resources.available("wordnet"), reason="needs the resource wordnet")
+def test_phrases_that_wordnet_knows_share_their_senses():
+    one, two = "prices went up in the United States .".split(), "US costs rise :".split()
+    lemmas = "price go up in the united states .".split(), ["us", "cost", "rise", ":"]
+    p = SentencePair(*(Sentence(tuple(s)).with_layers(lemma=x) for s, x in zip((one, two), lemmas, strict=True)))
+
+    def found(p: SentencePair, lemmas: bool) -> set:
+        grid = Grid([p])
+        layout = SemiLayout(grid.n_source, grid.n_target, 3, 10**6, "cpu")
+        block = phrase_blocks(grid, layout, senses=True, lemmas=lemmas)[1]
+        columns = [k for k, name in enumerate(block.names) if name.endswith(".senses")]
+        on = block.dense()[:, columns].any(1).reshape(3, 3, len(p.source), len(p.target))
+        s, t = p.source.tokens, p.target.tokens
+        return {(" ".join(s[i : i + a + 1]), " ".join(t[j : j + b + 1])) for a, b, i, j in np.argwhere(on)}
+
+    assert found(p, lemmas=True) == {("went up", "rise"), ("United States", "US")}
+    assert found(p.flip(), lemmas=True) == {("rise", "went up"), ("US", "United States")}
+    assert found(p, lemmas=False) == {("United States", "US")}
+
+
+def test_tags_of_phrases_are_named_with_the_other_phrases_length():
+    on = said("a b c", "d e", tags=True)["b c", "d e", 1, 0]
+    assert {"source_tags.b_c.2", "target_tags.d_e.2"} == {name for name in on if "tags" in name}
+    assert "source_tags.a_b_c.1" in said("a b c", "d e", tags=True)["a b c", "e", 0, 1]
