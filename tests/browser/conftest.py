@@ -14,7 +14,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import pages
 import pytest
+
+from jacana_torch.view import page
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 # As root there is no sandbox; the others keep the browser from asking for things on the network by itself.
@@ -99,3 +102,21 @@ def violations(axe_source) -> Callable[[Any], list[str]]:
         ]
 
     return found
+
+
+@pytest.fixture
+def opened(tmp_path, visit) -> Callable:
+    """opened(examples, predicted, ..., browser=options of visit) -> the page that jacana_torch.view makes of it."""
+
+    def opening(*arguments, browser: dict | None = None, **more) -> Any:
+        path = tmp_path / "page.html"
+        path.write_text(page(*arguments, **more), encoding="utf-8")
+        return visit(path, **(browser or {}))
+
+    return opening
+
+
+@pytest.fixture
+def compared(opened) -> Any:
+    """The page of four stories, gold against predicted."""
+    return opened(*pages.stories(), title="Four stories", files=("gold.jsonl", "found.jsonl"))

@@ -1,4 +1,4 @@
-"""Pairs of our own for the page: a hit, a miss, an invention, a possible link, and words that would be HTML."""
+"""Pairs of our own for the view page, among them words that would be HTML; how what is shown of them is read."""
 
 from __future__ import annotations
 
@@ -50,3 +50,11 @@ def many(number: int) -> list[Example]:
         links = {(i, (i + k) % len(tokens)) for i in range(len(tokens))}
         out.append(example(" ".join(tokens), " ".join(tokens), links, id=f"pair-{k}"))
     return out
+
+
+def ids(view) -> list[str]:
+    return view.locator("article .id").all_inner_texts()
+
+
+def kinds(article) -> dict[str, int]:
+    return {kind: article.locator(f".part.{kind}").count() for kind in ("hit", "miss", "invention", "aside")}

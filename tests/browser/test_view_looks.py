@@ -1,0 +1,103 @@
+"""The page of `jacana-torch view` in a browser: dark, light, printed, long, read aloud, and what it keeps out."""
+
+from __future__ import annotations
+
+import pages
+import pytest
+
+expect = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed").expect
+expect.set_options(timeout=15_000)  # machines that test are busy
+
+
+def background(view) -> str:
+    return view.evaluate("getComputedStyle(document.body).backgroundColor")
+
+
+def test_dark_and_light(opened):
+    view = opened(*pages.stories(), browser={"color_scheme": "dark"})
+    dark = background(view)
+    view.emulate_media(color_scheme="light")
+    light = background(view)
+    assert dark != light
+    view.click("#theme")
+    assert background(view) == dark and view.locator("#theme").inner_text() == "Dark"
+    view.reload()  # it is remembered
+    assert background(view) == dark
+    view.keyboard.press("t")
+    view.emulate_media(color_scheme="dark")
+    assert background(view) == light and view.locator("#theme").inner_text() == "Light"
+
+
+@pytest.mark.parametrize(("mode", "scheme"), [("arcs", "light"), ("arcs", "dark"), ("matrix", "dark")])
+def test_axe_finds_nothing(opened, violations, mode, scheme):
+    view = opened(*pages.stories(), browser={"color_scheme": scheme})
+    view.check(f"[name=mode][value={mode}]", force=True)
+    assert violations(view) == []
+    view.keyboard.press("j")
+    view.keyboard.press("l")
+    assert view.locator("#tip").is_visible() and violations(view) == []
+    view.keyboard.press("?")
+    assert violations(view) == []
+
+
+def test_print_shows_every_pair_and_no_control(opened):
+    view = opened(pages.many(60))
+    assert view.locator("article:has(.arcs)").count() < 60
+    view.emulate_media(media="print", color_scheme="dark")
+    expect(view.locator("article:has(.arcs)")).to_have_count(60)
+    assert view.locator("#query").is_hidden() and view.locator(".buttons").is_hidden()
+    assert background(view) == "rgb(255, 255, 255)"
+    view.evaluate("scrollTo(0, 9999)")
+    view.wait_for_timeout(200)
+    assert view.locator("article:has(.arcs)").count() == 60
+    widest = view.evaluate(
+        "Math.max(...[...document.querySelectorAll('.word')].map(w => w.getBoundingClientRect().right))"
+    )
+    assert widest < 700
+    assert view.pdf().count(b"/Type /Page\n") > 5
+    view.emulate_media(media="screen")
+    expect(view.locator("article:first-child .arcs, article:last-child .arcs")).to_have_count(1)
+
+
+def test_only_what_is_near_is_drawn_and_the_end_can_be_reached(opened):
+    view = opened(pages.many(800))
+    assert view.locator("article").count() == 800 and view.locator("article:has(.arcs)").count() < 30
+    view.keyboard.press("G")
+    expect(view.locator("article:last-child .arcs")).to_have_count(1)
+    assert view.evaluate("document.activeElement.getAttribute('aria-posinset')") == "800"
+    expect(view.locator("article:first-child .arcs")).to_have_count(0)  # what is far is let go
+    box = view.locator("article").last.bounding_box()
+    assert box is not None and 0 < box["y"] < 900
+
+
+def test_what_words_hold_is_text(opened):
+    view = opened([pages.attacked()], title=pages.BREAKOUT, files=(pages.ATTACK,))
+    for mode in ("arcs", "matrix"):
+        view.check(f"[name=mode][value={mode}]", force=True)
+        words = view.locator("article .word, article .label:not(.side)").all_text_contents()
+        assert sorted(words) == sorted(
+            [pages.ATTACK, pages.BREAKOUT, "a b", pages.BREAKOUT, "&lt;", "{{data}}", ""]
+        )
+        view.keyboard.press("j")
+        view.keyboard.press("l")
+        assert view.locator("#tip .joined").inner_text() == f"{pages.ATTACK} – {pages.BREAKOUT}"
+    assert view.title() == pages.BREAKOUT and view.locator("h1").inner_text() == pages.BREAKOUT
+    assert view.locator("img, article script").count() == 0
+    assert view.locator("script").count() == 2
+    view.fill("#query", "<img")
+    view.wait_for_timeout(200)
+    assert view.locator("article").count() == 1
+
+
+def test_foreign_scripts_do_not_run(opened):
+    """Even were something let through, the policy of the page would keep it from running."""
+    view = opened(*pages.stories(), browser={"tolerate": ("Content Security Policy",)})
+    view.evaluate("""() => {
+        window.ran = [];
+        document.addEventListener('securitypolicyviolation', event => window.ran.push(event.violatedDirective));
+        const script = document.createElement('script');
+        script.textContent = "window.ran.push('ran')";
+        document.body.append(script);
+    }""")
+    view.wait_for_timeout(100)
+    assert view.evaluate("window.ran") == ["script-src-elem"]
