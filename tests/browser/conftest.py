@@ -106,7 +106,7 @@ def violations(axe_source) -> Callable[[Any], list[str]]:
 
 @pytest.fixture
 def opened(tmp_path, visit) -> Callable:
-    """opened(examples, predicted, ..., browser=options of visit) -> the page that jacana_torch.view makes of it."""
+    """opened(examples, predicted, ..., browser=options of visit) -> the page that jacana_torch.view makes."""
 
     def opening(*arguments, browser: dict | None = None, **more) -> Any:
         path = tmp_path / "page.html"
