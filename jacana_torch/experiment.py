@@ -42,9 +42,8 @@ def predictions(aligner: Aligner, examples: Sequence[Example]) -> Predictions:
         return {"aligned": aligner.align(pairs)}
     forward, backward = aligner.directions(pairs)
     found = symmetrized(forward, backward)
-    if output_name(aligner) not in found:  # somebody's own symmetrizer
-        join = aligner.symmetrize
-        found[output_name(aligner)] = [join(f, b) for f, b in zip(forward, backward, strict=True)]  # type: ignore[operator]
+    if output_name(aligner) not in found:  # posteriors, or somebody's own symmetrizer
+        found[output_name(aligner)] = aligner.align(pairs)
     return found
 
 

@@ -75,6 +75,13 @@ def grow_diag_final_and(forward: Alignment, backward: Alignment) -> Alignment:
     )
 
 
+def posterior(forward: Alignment, backward: Alignment) -> Alignment:
+    """A name for what only an aligner of two chains can do: links by their chance under both directions."""
+    raise ConfigError(
+        "posterior needs the chances of all links, and alignments hold those of their own links alone"
+    )
+
+
 SYMMETRIZERS: Mapping[str, Symmetrizer] = MappingProxyType(
     {
         function.__name__: function
@@ -88,9 +95,9 @@ SYMMETRIZERS: Mapping[str, Symmetrizer] = MappingProxyType(
 def symmetrizer(name: str) -> Symmetrizer:
     """The function of that name, written with hyphens or underscores."""
     try:
-        return SYMMETRIZERS[name.strip().lower().replace("-", "_")]
+        return {**SYMMETRIZERS, "posterior": posterior}[name.strip().lower().replace("-", "_")]
     except KeyError:
-        known = ", ".join(known.replace("_", "-") for known in SYMMETRIZERS)
+        known = ", ".join(known.replace("_", "-") for known in (*SYMMETRIZERS, "posterior"))
         raise ConfigError(f"there is no symmetrizer {name!r}: choose one of {known}") from None
 
 

@@ -3,36 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
 
 from ..errors import ConfigError
 from ..explain import Explanation
-from ..symmetrize import Symmetrizer, symmetrizer
+from ..symmetrize import SYMMETRIZERS, Symmetrizer, posterior, symmetrizer
 from ..types import Alignment, Example, SentencePair
 from .base import CannotExplain, Trainable, TrainingReport, Watcher
 from .crf import Crf
-from .decoding import grids
-from .scoring import node_scores
+from .posterior import Posterior, aligned, both_ways
+from .weighing import Weighing
 
 
 @dataclass
 class Bidirectional:
     """`forward` aligns source to target, `backward` target to source; `symmetrize` (a function, or its name) joins
-    the two."""
+    the two. A `Posterior` goes by the chances of all links in both, which needs two chains (Crf).
+
+    `weighing` is what two chains' chances come to; confidences are such, whatever symmetrizer chose the links.
+    """
 
     forward: Trainable
     backward: Trainable
-    symmetrize: Symmetrizer | str = "intersection"
+    symmetrize: Symmetrizer | Posterior | str = "intersection"
+    weighing: Weighing = field(default_factory=Weighing)
 
     def __post_init__(self) -> None:
-        _function(self.symmetrize)  # an unknown name is an error now, not after an hour's training
+        join = self._join()  # an unknown name is an error now, not after an hour's training
         for part in ("forward", "backward"):
             if not isinstance(getattr(self, part), Trainable):
                 raise ConfigError(f"{part}={getattr(self, part)!r} is no aligner that can be trained")
         self.forward.part, self.backward.part = "forward", "backward"  # type: ignore[attr-defined]
+        if isinstance(join, Posterior):
+            self.symmetrize = join
+            self._two_chains()
 
     @property
     def requires(self) -> tuple[str, ...]:
@@ -53,50 +60,85 @@ class Bidirectional:
             backward = self.backward.fit([e.flip() for e in examples], [e.flip() for e in dev], watch)
         except KeyboardInterrupt:  # before its first step: the other direction is done, and must not be lost
             return replace(forward, converged=False, interrupted=True)
-        return forward + backward
+        report = forward + backward
+        if not isinstance(self.symmetrize, Posterior) or report.interrupted:
+            return report
+        try:
+            self.weighing = self.symmetrize.learn(*self._two_chains(), examples) or self.weighing
+        except KeyboardInterrupt:  # the directions are done
+            return replace(report, converged=False, interrupted=True)
+        return report
 
     def directions(
         self, pairs: Sequence[SentencePair], confidence: bool = True
     ) -> tuple[list[Alignment], list[Alignment]]:
         """Both directions' alignments, both as source to target."""
-        one, other = self.forward, self.backward
-        if isinstance(one, Crf) and isinstance(other, Crf) and type(one).align is type(other).align is Crf.align:
-            return _together(one, other, pairs, confidence)
-        backward = other.align([pair.flip() for pair in pairs])
-        return one.align(pairs), [alignment.flip() for alignment in backward]
+        if chains := self._chains():
+            return _together(*chains, pairs, confidence)
+        backward = self.backward.align([pair.flip() for pair in pairs])
+        return self.forward.align(pairs), [alignment.flip() for alignment in backward]
 
     def align(
         self,
         pairs: Sequence[SentencePair],
-        symmetrize: Symmetrizer | str | None = None,
+        symmetrize: Symmetrizer | Posterior | str | None = None,
         confidence: bool = True,
     ) -> list[Alignment]:
-        join = _function(symmetrize or self.symmetrize)
+        join = self._join(symmetrize)
+        if isinstance(join, Posterior):
+            return aligned(*self._two_chains(), pairs, join, self.weighing, confidence)
+        chains = self._chains()
+        if chains and _function(join) in SYMMETRIZERS.values():  # which look at links alone
+            return aligned(*chains, pairs, join, self.weighing, confidence)
         return [join(f, b) for f, b in zip(*self.directions(pairs, confidence), strict=True)]
 
+    def _join(self, asked: Symmetrizer | Posterior | str | None = None) -> Symmetrizer | Posterior:
+        """What joins the directions, if need be instead of its own way."""
+        join = asked or self.symmetrize
+        join = symmetrizer(join) if isinstance(join, str) else join
+        if _function(join) is not posterior:
+            return join
+        return self.symmetrize if isinstance(self.symmetrize, Posterior) else Posterior()
+
+    def _chains(self) -> tuple[Crf, Crf] | None:
+        """Both directions, if they are chains over single words that align as such."""
+        one, other = self.forward, self.backward
+        if isinstance(one, Crf) and isinstance(other, Crf) and type(one).align is type(other).align is Crf.align:
+            return one, other
+        return None
+
+    def _two_chains(self) -> tuple[Crf, Crf]:
+        chains = self._chains()
+        if chains is None:
+            raise ConfigError(
+                "symmetrize=posterior needs the chances of all links, which "
+                f"{type(self.forward).__name__} does not tell: choose one of {', '.join(SYMMETRIZERS)}"
+            )
+        return chains
+
     def explain(
-        self, pairs: Sequence[SentencePair], symmetrize: Symmetrizer | str | None = None
+        self, pairs: Sequence[SentencePair], symmetrize: Symmetrizer | Posterior | str | None = None
     ) -> Iterator[Explanation]:
         """What features say of the links in either direction, and what was made of the two."""
         from .explaining import explained, name_of
 
-        one, other = self.forward, self.backward
-        if not (
-            isinstance(one, Crf) and isinstance(other, Crf) and type(one).align is type(other).align is Crf.align
-        ):
-            raise CannotExplain(f"only two chains of single words can, and {type(one).__name__} is none")
+        chains = self._chains()
+        if chains is None:
+            raise CannotExplain(f"only two chains of single words can, and {type(self.forward).__name__} is none")
         join = symmetrize or self.symmetrize
-        _function(join)  # an unknown name is an error now, not at the first explanation
-        return explained(one, other, pairs, partial(self.align, symmetrize=join), name_of(join))
+        self._join(join)  # an unknown name is an error now, not at the first explanation
+        return explained(*chains, pairs, partial(self.align, symmetrize=join), name_of(join))
 
     def state(self) -> dict[str, np.ndarray | list[str]]:
         parts = {"forward": self.forward.state(), "backward": self.backward.state()}
-        return {f"{part}.{key}": value for part, state in parts.items() for key, value in state.items()}
+        state = {f"{part}.{key}": value for part, own in parts.items() for key, value in own.items()}
+        return state if self.weighing == Weighing() else {**state, **self.weighing.state()}
 
     def restore(self, state: Mapping[str, np.ndarray | list[str]]) -> None:
         for part, aligner in (("forward", self.forward), ("backward", self.backward)):
             mine = {k.removeprefix(f"{part}."): v for k, v in state.items() if k.startswith(f"{part}.")}
             aligner.restore(mine)
+        self.weighing = Weighing.restored(state)
 
 
 def _together(
@@ -105,14 +147,12 @@ def _together(
     """As each aligner for itself, but what is known of two words in one direction serves the other."""
     forward = [Alignment(len(pair.source), len(pair.target)) for pair in pairs]
     backward = list(forward)
-    for places, grid in grids(pairs, min(one.batch_cells, other.batch_cells)):
-        nodes = node_scores(grid, one.scorer(), other.scorer())
-        ahead = one.decode_scores(grid.n_source, grid.n_target, nodes[0], confidence)
-        behind = other.decode_scores(grid.n_target, grid.n_source, nodes[1], confidence)
-        for place, there, back in zip(places, ahead, behind, strict=True):
-            forward[place], backward[place] = there, back.flip()
+    for places, both in both_ways(one, other, pairs):
+        for place, there, back in zip(places, *both.links(confidence), strict=True):
+            forward[place], backward[place] = there, back
     return forward, backward
 
 
-def _function(symmetrize: Symmetrizer | str) -> Symmetrizer:
-    return symmetrizer(symmetrize) if isinstance(symmetrize, str) else symmetrize
+def _function(join: object) -> object:
+    """What a config, which makes partial functions, names."""
+    return getattr(join, "func", join)

@@ -201,9 +201,15 @@ class Crf:
         self, n_source: np.ndarray, n_target: np.ndarray, nodes: np.ndarray, confidence: bool = True
     ) -> list[Alignment]:
         """Links of pairs of these lengths, all with words on both sides, from their node scores."""
+        return decoded(*self.scored(n_source, n_target, nodes), confidence)
+
+    def scored(
+        self, n_source: np.ndarray, n_target: np.ndarray, nodes: np.ndarray
+    ) -> tuple[Layout, tuple[torch.Tensor, ...]]:
+        """The lattices of such pairs, and their flat scores."""
         layout = Layout(n_source, n_target, self.batch_cells, self.device)
-        flat = (torch.as_tensor(vector, device=self.device) for vector in (nodes, *self.scorer().edges(layout)))
-        return decoded(layout, tuple(flat), confidence)
+        vectors = (nodes, *self.scorer().edges(layout))
+        return layout, tuple(torch.as_tensor(vector, device=self.device) for vector in vectors)
 
     def explain(
         self, pairs: Sequence[SentencePair], symmetrize: Symmetrizer | str | None = None

@@ -63,6 +63,17 @@ def decoded(layout: Layout, flat: Sequence[torch.Tensor], confidence: bool = Tru
     return out
 
 
+@torch.no_grad()
+def link_posteriors(layout: Layout, flat: Sequence[torch.Tensor], single: bool = False) -> np.ndarray:
+    """[C] the chance of every link cell, in the layout's order; worked out in single precision if asked."""
+    null, cells = layout.n_tokens, layout.n_cells
+    flat = [scores.float() for scores in flat] if single else flat
+    out = torch.zeros(null + cells + 1, dtype=flat[0].dtype, device=flat[0].device)
+    for bucket in layout.buckets:
+        out[bucket.node] = marginals(bucket.potentials(*flat)).node
+    return out[null : null + cells].clamp_(0.0, 1.0).cpu().numpy()
+
+
 def _posteriors(p: Potentials, states: torch.Tensor, best: torch.Tensor) -> tuple[np.ndarray, list[float]]:
     """[B, M] the chance of each position's state; the score of each path per position."""
     chances = marginals(p)

@@ -11,6 +11,7 @@ from hydra import compose, initialize_config_dir
 
 from jacana_torch import persist
 from jacana_torch.aligners.base import Aligner
+from jacana_torch.aligners.posterior import Posterior
 from jacana_torch.errors import ConfigError
 from jacana_torch.features.base import EdgeFamily, NodeFamily
 from jacana_torch.symmetrize import SYMMETRIZERS
@@ -72,11 +73,12 @@ def test_an_annotator_says_what_it_provides(name):
 
 @pytest.mark.parametrize("name", options("symmetrize"))
 def test_a_symmetrizer_is_the_function_of_that_name(name):
-    assert persist.build(composed(f"symmetrize={name}")["symmetrize"]).func is SYMMETRIZERS[name]
+    made = persist.build(composed(f"symmetrize={name}")["symmetrize"])
+    assert made == Posterior() if name == "posterior" else made.func is SYMMETRIZERS[name]
 
 
 def test_every_symmetrizer_can_be_chosen():
-    assert options("symmetrize") == sorted(SYMMETRIZERS)
+    assert options("symmetrize") == sorted([*SYMMETRIZERS, "posterior"])
 
 
 @pytest.mark.parametrize("name", options("aligner"))

@@ -1,0 +1,332 @@
+"""Both directions together: chances against sums over all paths, links and figures against loops over cells."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+import torch
+from feature_twin import random_pairs
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jacana_torch.aligners import posterior as module
+from jacana_torch.aligners.bidirectional import Bidirectional
+from jacana_torch.aligners.crf import Crf
+from jacana_torch.aligners.posterior import Posterior, both_ways, held_out, sampled
+from jacana_torch.aligners.unsupervised.hmm import Hmm
+from jacana_torch.aligners.weighing import Sample, Weighing, weighed
+from jacana_torch.crf.decode import expected_f1_links
+from jacana_torch.errors import ConfigError
+from jacana_torch.evaluate import score
+from jacana_torch.features.context import Context
+from jacana_torch.features.distortion import Distortion
+from jacana_torch.features.string import String
+from jacana_torch.symmetrize import SYMMETRIZERS
+from jacana_torch.types import Alignment, Example, Sentence, SentencePair
+
+WORDS = ("a", "barn", "barns", "red", "read", "Reds", "7", "b")
+
+
+def examples(seed: int, count: int) -> list[Example]:
+    """Words are linked to those that begin with the same letter, as a rule; some are linked to several."""
+    out = []
+    for pair in random_pairs(seed, count, WORDS, longest=4):
+        links = {(i, j) for i, a in enumerate(pair.source.tokens) for j, b in enumerate(pair.target.tokens)
+                 if a[0].lower() == b[0].lower() and (i * 7 + j * 3 + len(out)) % 5}  # fmt: skip
+        out.append(Example(pair, Alignment(len(pair.source), len(pair.target), frozenset(links))))
+    return out
+
+
+def chain(**settings) -> Crf:
+    families = {"string": String(), "context": Context(), "distortion": Distortion()}
+    return Crf(families, max_iterations=12, batch_cells=200, **settings)
+
+
+def made(symmetrize="intersection") -> Bidirectional:
+    return Bidirectional(chain(), chain(), symmetrize)
+
+
+@pytest.fixture(scope="module")
+def both() -> Bidirectional:
+    aligner = made(Posterior(folds=2))
+    aligner.fit(examples(1, 40))
+    assert aligner.weighing != Weighing()
+    return aligner
+
+
+@pytest.fixture(scope="module")
+def pairs() -> list[SentencePair]:
+    some, empty = Sentence(("a", "red", "barn")), Sentence(())
+    return [SentencePair(empty, some), *random_pairs(2, 25, WORDS, longest=4), SentencePair(some, empty)]
+
+
+def sum_over_paths(crf: Crf, pair: SentencePair) -> np.ndarray:
+    """[m, n] the chance of each link, of every path's score by itself."""
+    space = crf.prepared([pair]).lattices
+    (bucket,) = space.layout.buckets
+    p = bucket.potentials(*space.flat(torch.as_tensor(crf.weights)))
+    m, n = len(pair.source), len(pair.target)
+    node, edge, start, end = p.node[0].tolist(), p.edge[0].tolist(), p.start[0].tolist(), p.end[0].tolist()
+    total, links = 0.0, np.zeros((m, n))
+    for path in product(range(n + 1), repeat=m):
+        value = start[path[0]] + end[path[-1]] + sum(node[i][s] for i, s in enumerate(path))
+        value = math.exp(value + sum(edge[a][b] for a, b in zip(path, path[1:], strict=False)))
+        total += value
+        for i, s in enumerate(path):
+            if s:
+                links[i, s - 1] += value
+    return links / total
+
+
+@pytest.fixture(scope="module")
+def tables(both, pairs) -> list[tuple[np.ndarray, np.ndarray] | None]:
+    """Of each pair, the chances in both directions by `sum_over_paths`."""
+    return [
+        (sum_over_paths(both.forward, x), sum_over_paths(both.backward, x.flip()).T)
+        if x.source and x.target
+        else None
+        for x in pairs
+    ]
+
+
+def weighed_by_hand(w: Weighing, forward: float, backward: float) -> float:
+    a, b = (min(max(c, 1e-6), 1 - 1e-6) for c in (forward, backward))
+    odds = w.forward * math.log(a / (1 - a)) + w.backward * math.log(b / (1 - b)) + w.bias
+    return 1 / (1 + math.exp(-odds))
+
+
+def chances_by_hand(w: Weighing, table) -> dict[tuple[int, int], float]:
+    forward, backward = table
+    return {(i, j): weighed_by_hand(w, forward[i, j], backward[i, j]) for i, j in np.ndindex(*forward.shape)}
+
+
+@pytest.mark.parametrize("single", [False, True])
+def test_chances_are_sums_over_all_paths(both, pairs, tables, single):
+    seen = 0
+    for places, some in both_ways(both.forward, both.backward, pairs):
+        for got, side in zip(some.posteriors(single), (0, 1), strict=True):
+            expected = np.concatenate([tables[place][side].ravel() for place in places])
+            assert got == pytest.approx(expected, abs=1e-5 if single else 1e-9)
+        seen += len(places)
+    assert seen == sum(table is not None for table in tables) > 20
+
+
+def test_links_are_what_is_likely_under_both(both, pairs, tables):
+    found = both.align(pairs)
+    assert both.align(pairs, confidence=False) == found and any(a.sure for a in found)
+    for alignment, table in zip(found, tables, strict=True):
+        if table is None:
+            assert not alignment.sure and alignment.score is None
+            continue
+        chances = chances_by_hand(both.weighing, table)
+        links = {link for link, chance in chances.items() if chance >= both.weighing.threshold}
+        assert alignment.sure == links and not alignment.possible
+        assert alignment.confidence == pytest.approx({link: chances[link] for link in links}, abs=1e-8)
+        whole = sum(math.log(c if link in links else 1 - c) for link, c in chances.items())
+        assert alignment.score == pytest.approx(whole / alignment.n_source, abs=1e-6)
+
+
+@pytest.mark.parametrize("threshold", [0.05, 0.3, 0.9])
+def test_a_threshold_of_ones_own(both, pairs, tables, threshold):
+    """Also so low that some of what may be told as 0 without confidences would count."""
+    way = Posterior(threshold=threshold)
+    for confidence in (False, True):
+        for alignment, table in zip(both.align(pairs, way, confidence), tables, strict=True):
+            chances = chances_by_hand(both.weighing, table) if table else {}
+            assert alignment.sure == {link for link, chance in chances.items() if chance >= threshold}
+
+
+def test_links_of_the_largest_expected_f1(both, pairs, tables):
+    found = both.align(pairs, Posterior("f1"))
+    assert both.align(pairs, Posterior("f1"), confidence=False) == found != both.align(pairs)
+    for alignment, table in zip(found, tables, strict=True):
+        if table:
+            ranked = sorted(chances_by_hand(both.weighing, table).items(), key=lambda item: -item[1])
+            kept, _, f1 = expected_f1_links([chance for _, chance in ranked])
+            assert alignment.sure == {link for link, _ in ranked[:kept]} and f1 > 0
+
+
+def test_confidences_do_not_depend_on_what_chose_the_links(both, pairs, tables):
+    for name in SYMMETRIZERS:
+        plain = [join(f, b) for join in [SYMMETRIZERS[name]] for f, b in zip(*both.directions(pairs), strict=True)]
+        for alignment, table, expected in zip(both.align(pairs, name), tables, plain, strict=True):
+            assert alignment == expected
+            chances = chances_by_hand(both.weighing, table) if table else {}
+            own = {link: chances[link] for link in alignment.sure}
+            assert alignment.confidence == pytest.approx(own, abs=1e-8)
+
+
+def test_a_symmetrizer_of_ones_own_sees_the_directions_confidences(both, pairs):
+    def surest(forward, backward):
+        links = frozenset(
+            k for k in forward.sure & backward.sure if forward.confidence[k] * backward.confidence[k] > 0.5
+        )
+        return Alignment(forward.n_source, forward.n_target, links)
+
+    assert any(a.sure for a in both.align(pairs, surest))
+
+
+def test_every_model_of_two_chains_can_be_asked(both, pairs):
+    plain = Bidirectional(both.forward, both.backward, "union")
+    assert plain.align(pairs, "posterior") == plain.align(pairs, Posterior())
+    assert both.align(pairs, "posterior") == both.align(pairs) != plain.align(pairs)
+    assert isinstance(made("posterior").symmetrize, Posterior)  # which is learnt, as from a config
+
+
+# What is learnt
+
+
+def test_the_weighing_is_the_likeliest():
+    rng = np.random.default_rng(3)
+    forward, backward = rng.random(5000), rng.random(5000)
+    truth = Weighing(0.7, 0.2, -0.5)
+    sample = Sample(forward, backward, rng.random(5000) < truth.chances(forward, backward), np.zeros(5000, int))
+    found = weighed(sample)
+    for name, at_most in (("forward", 0.1), ("backward", 0.1), ("bias", 0.15)):
+        assert abs(getattr(found, name) - getattr(truth, name)) < at_most
+
+    def loss(w: Weighing) -> float:
+        prior, chances = Weighing(), w.chances(forward, backward)
+        near = sum((getattr(w, n) - getattr(prior, n)) ** 2 for n in ("forward", "backward", "bias")) / 2
+        return near - np.log(np.where(sample.hit, chances, 1 - chances)).sum()
+
+    for name, step in product(("forward", "backward", "bias"), (-1e-3, 1e-3)):
+        assert loss(replace(found, **{name: getattr(found, name) + step})) > loss(found)
+
+
+def test_few_and_certain_cells_leave_it_near_what_it_was():
+    one = np.array([1.0])
+    found = weighed(Sample(one, one, np.array([True]), np.array([0])))
+    assert found.forward == pytest.approx(Weighing().forward, abs=0.05)
+    perfect = np.repeat([0.0, 1.0], 500)
+    assert weighed(Sample(perfect, perfect, perfect > 0, np.zeros(1000, int))).forward < 2
+
+
+@given(
+    st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=1, max_size=20),
+    st.floats(0.01, 0.99),
+    st.tuples(st.floats(-0.2, 2), st.floats(-0.2, 2), st.floats(-3, 3)),
+)
+def test_what_is_told_as_0_is_less_likely_than_asked(cells, least, weights):
+    w = Weighing(*weights)
+    forward, backward = (np.array(side) for side in zip(*cells, strict=True))
+    exact, told = w.chances(forward, backward), w.chances(forward, backward, least)
+    for a, b, chance, quick in zip(forward, backward, exact, told, strict=True):
+        assert chance == pytest.approx(weighed_by_hand(w, a, b))
+        assert quick == chance or (quick == 0 and chance < least)
+
+
+def test_folds_are_judged_by_chains_that_never_saw_them(monkeypatch):
+    corpus, seen = examples(4, 23), []
+    original = Crf.fit
+
+    def watched(self, given, *rest):
+        seen.append({id(e.pair) for e in given})
+        return original(self, given, *rest)
+
+    monkeypatch.setattr(Crf, "fit", watched)
+    judged = []
+
+    def watched_sample(one, other, held):
+        judged.append({id(e.pair) for e in held})
+        return sampled(one, other, held)
+
+    monkeypatch.setattr(module, "sampled", watched_sample)
+    parts = list(held_out(chain(), chain(), corpus, 3, seed=5))
+    everything = {id(e.pair) for e in corpus}
+    assert set.union(*judged) == everything and sum(map(len, judged)) == 23
+    for fold, held in enumerate(judged):
+        assert seen[2 * fold] == everything - held  # forward; backward sees them flipped
+    total = Sample.joined(parts)
+    assert total.hit.sum() == sum(len(e.gold.sure) for e in corpus)
+    assert len(total.hit) == sum(len(e.pair.source) * len(e.pair.target) for e in corpus)
+    assert len(np.unique(total.pair)) == 23
+
+
+def test_a_sample_says_which_cells_are_gold(both):
+    corpus = examples(6, 15)
+    sample = sampled(both.forward, both.backward, corpus)
+    cells = {}
+    for pair, forward, backward, hit in zip(sample.pair, sample.forward, sample.backward, sample.hit, strict=True):
+        cells.setdefault(int(pair), []).append((forward, backward, hit))
+    expected = []
+    for e in corpus:
+        ahead, back = sum_over_paths(both.forward, e.pair), sum_over_paths(both.backward, e.pair.flip()).T
+        expected.append([(ahead[c], back[c], c in e.gold.sure) for c in np.ndindex(*ahead.shape)])
+    key = lambda rows: (len(rows), [tuple(np.round(np.array(row, float), 6)) for row in rows])  # noqa: E731
+    for got, want in zip(sorted(map(key, cells.values())), sorted(map(key, expected)), strict=True):
+        assert np.array(got[1]) == pytest.approx(np.array(want[1]), abs=2e-6)
+
+
+def test_the_threshold_is_the_one_that_scores_best(both):
+    corpus = examples(7, 30)
+    sample = sampled(both.forward, both.backward, corpus)
+    best = module._best_threshold(sample, both.weighing)
+    gold, asked = [e.gold for e in corpus], [e.pair for e in corpus]
+
+    def worth(threshold: float) -> float:
+        found = score(gold, both.align(asked, Posterior(threshold=float(threshold))))
+        return found.f1 + 0.25 * found.exact
+
+    assert worth(best) == pytest.approx(max(map(worth, module.THRESHOLDS)))
+
+
+def test_nothing_is_learnt_from_few_or_where_nobody_asks():
+    for folds, count in ((0, 40), (5, 19)):
+        aligner = made(Posterior(folds=folds))
+        aligner.fit(examples(1, count))
+        assert aligner.weighing == Weighing()
+        assert set(aligner.state()) == {f"{p}.{k}" for p in ("forward", "backward") for k in ("names", "weights")}
+
+
+def test_what_is_learnt_comes_back(both, pairs):
+    state = both.state()
+    again = made(Posterior(folds=2))
+    again.restore(state)
+    assert again.weighing == both.weighing
+    assert again.align(pairs) == both.align(pairs)
+    old = {key: value for key, value in state.items() if "." in key}
+    again.restore(old)
+    assert again.weighing == Weighing()
+    for bad in ([1.0, 2.0], [1.0, 1.0, math.nan, 0.5], [1.0, 1.0, 0.0, 1.5]):
+        with pytest.raises(ConfigError, match="two weights, a bias and a threshold"):
+            again.restore({**state, "together": np.array(bad)})
+
+
+def test_ctrl_c_among_the_folds_keeps_the_directions(monkeypatch):
+    aligner, calls = made(Posterior(folds=2)), []
+    fit = Crf.fit
+
+    def impatient(self, *rest):
+        calls.append(self)
+        report = fit(self, *rest)
+        return replace(report, interrupted=True) if len(calls) == 4 else report
+
+    monkeypatch.setattr(Crf, "fit", impatient)
+    report = aligner.fit(examples(1, 40))
+    assert len(calls) == 4 and report.interrupted and not report.converged
+    assert len(aligner.forward.names) and len(aligner.backward.names) and aligner.weighing == Weighing()
+    report = aligner.fit(examples(1, 40))  # going on
+    assert not report.interrupted and aligner.weighing != Weighing()
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"decide": "best"}, {"threshold": 1.0}, {"threshold": 0}, {"folds": 1}, {"folds": -2}, {"folds": 2.5}],
+)
+def test_settings_that_mean_nothing(settings):
+    with pytest.raises(ConfigError, match=f"symmetrize.{next(iter(settings))}="):
+        Posterior(**settings)
+
+
+def test_others_than_chains_cannot():
+    with pytest.raises(ConfigError, match="Hmm does not tell: choose one of intersection"):
+        Bidirectional(Hmm(), Hmm(), Posterior())
+    aligner = Bidirectional(Hmm(), Hmm())
+    aligner.fit(examples(1, 5))
+    with pytest.raises(ConfigError, match="Hmm does not tell"):
+        aligner.align(random_pairs(1, 2), "posterior")
