@@ -1,4 +1,4 @@
-"""What explaining costs: milliseconds a pair, the least of several rounds, in one process and one thread.
+"""What explaining costs: milliseconds of processor time a pair, the least of several rounds, in one thread.
 
 JACANA_DATA=~/corpora python scripts/explain_speed.py            MSR's dev pairs
 python scripts/explain_speed.py pairs.txt --model core
@@ -55,9 +55,9 @@ def least_seconds(work: Callable[[], object]) -> float:
 
 
 def _seconds(work: Callable[[], object]) -> float:
-    start = time.perf_counter()
+    start = time.process_time()
     work()
-    return time.perf_counter() - start
+    return time.process_time() - start
 
 
 if __name__ == "__main__":

@@ -6,10 +6,11 @@ asked for is worked out when it is asked for; most of it for all tokens of the b
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 import torch
@@ -79,7 +80,8 @@ def _steps(crf: Crf, n: int) -> Steps:
 @torch.no_grad()
 def chains(crf: Crf, grid: Grid, name: str) -> list[Chain]:
     """One for each pair of the grid, seen in the direction that the grid has; `name` says which that is."""
-    spoken = Spoken(crf.scorer(), grid, crf.features.node)
+    company = Company(Spoken(crf.scorer(), grid, crf.features.node))
+    spoken = company.spoken
     steps = {n: _steps(crf, n) for n in np.unique(grid.n_target).tolist()}
     layout = Layout(grid.n_source, grid.n_target, crf.batch_cells, crf.device)
     nodes = np.concatenate([spoken.null, spoken.link, np.zeros(1)])
@@ -92,7 +94,7 @@ def chains(crf: Crf, grid: Grid, name: str) -> list[Chain]:
             m, n = int(grid.n_source[pair]), int(grid.n_target[pair])
             places = int(grid.source_start[pair]), int(grid.cell_start[pair])
             chances = posterior[row, :m, : n + 1].clip(max=1.0)
-            out[pair] = Chain(name, spoken, steps[n], places, states[row, :m], chances)
+            out[pair] = Chain(name, company, steps[n], places, states[row, :m], chances)
     return out  # type: ignore[return-value]
 
 
@@ -102,14 +104,16 @@ class Chain:
     def __init__(
         self,
         name: str,
-        spoken: Spoken,
+        company: Company,
         steps: Steps,
         places: tuple[int, int],
         states: np.ndarray,
         posterior: np.ndarray,
     ) -> None:
         self.name, self.states, self.posterior = name, states, posterior
-        self._spoken, self._steps, (self._token, self._cell) = spoken, steps, places
+        self._spoken, self._steps, (self._token, self._cell) = company.spoken, steps, places
+        self._company = company
+        company.members.append(ref(self))
         self._reasons: dict[tuple[int, int], Reasons] = {}
 
     @cached_property
@@ -144,7 +148,7 @@ class Chain:
         path = self.states if chosen else self._alternatives.path(token, state, self.states)
         rival = self._alternatives.rival(token, state) if chosen else best
         if not self._reasons:
-            self._learn(self._likely())
+            self._company.learn()
         return Choice(
             direction=self.name,
             token=token,
@@ -187,27 +191,47 @@ class Chain:
         )
 
     def _of(self, token: int, state: int) -> Reasons:
-        if (token, state) not in self._reasons:
-            self._learn([(token, s) for s in range(self.posterior.shape[1])])  # costs little more than one
+        if (token, state) not in self._reasons:  # the whole row costs little more than one cell
+            self._company.look_up((self, token, s) for s in range(self.posterior.shape[1]))
         return self._reasons[token, state]
 
-    def _likely(self) -> list[tuple[int, int]]:
+    def likely(self) -> Iterator[tuple[int, int]]:
         """What is asked for first: every token's state and its next best one."""
         tokens, scores = range(len(self.states)), self._alternatives.score.copy()
         scores[tokens, self.states] = -np.inf
-        return [*zip(tokens, self.states.tolist(), strict=True), *enumerate(scores.argmax(1).tolist())]
+        yield from enumerate(self.states.tolist())
+        yield from enumerate(scores.argmax(1).tolist())
 
-    def _learn(self, cells: Iterable[tuple[int, int]]) -> None:
-        """Look the reasons up of some tokens' states, all at once."""
+    def cell(self, token: int, state: int) -> int:
+        """The flat number of a token's state among NULLs, or among links."""
         width = self.posterior.shape[1] - 1
-        nulls = sorted({(m, s) for m, s in cells if s == NULL} - self._reasons.keys())
-        links = sorted({(m, s) for m, s in cells if s != NULL} - self._reasons.keys())
-        if nulls:
-            found = self._spoken.null_reasons.of([self._token + m for m, _ in nulls])
-            self._reasons |= dict(zip(nulls, found, strict=True))
-        if links:
-            found = self._spoken.link_reasons.of([self._cell + m * width + s - 1 for m, s in links])
-            self._reasons |= dict(zip(links, found, strict=True))
+        return self._token + token if state == NULL else self._cell + token * width + state - 1
+
+    def remember(self, token: int, state: int, reasons: Reasons) -> None:
+        self._reasons[token, state] = reasons
+
+
+@dataclass
+class Company:
+    """The chains of a grid, whose reasons are looked up together; it does not keep them alive."""
+
+    spoken: Spoken
+    members: list[ref[Chain]] = field(default_factory=list)
+
+    def learn(self) -> None:
+        """What any of them is likely to be asked for: whoever asks one mostly asks the others too."""
+        chains = [chain for member in self.members if (chain := member()) is not None]
+        self.look_up((chain, token, state) for chain in chains for token, state in chain.likely())
+
+    def look_up(self, asked: Iterable[tuple[Chain, int, int]]) -> None:
+        every = list(asked)
+        for contributions, some in (
+            (self.spoken.null_reasons, [x for x in every if x[2] == NULL]),
+            (self.spoken.link_reasons, [x for x in every if x[2] != NULL]),
+        ):
+            cells = [chain.cell(token, state) for chain, token, state in some]
+            for (chain, token, state), reasons in zip(some, contributions.of(cells), strict=True):
+                chain.remember(token, state, reasons)
 
 
 def _state(position: int | None) -> int:

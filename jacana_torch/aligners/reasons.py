@@ -11,6 +11,7 @@ import numpy as np
 
 from ..crf.linear import RawBlock, add_scores
 from ..explain import Reasons
+from ..explain.choice import summed
 from ..features.base import NodeFamily
 from ..features.featureset import blocks_of, checked
 from ..features.grid import Grid
@@ -28,8 +29,7 @@ class Contributions:
         size, asked = len(self._names), np.asarray(cells, dtype=np.int64)
         found = [_entries(block, asked) for block in self._blocks]
         code = np.concatenate([cell * size + column for cell, column, _ in found] or [np.zeros(0, np.int64)])
-        code, where = np.unique(code, return_inverse=True)
-        value = np.bincount(where, np.concatenate([v for *_, v in found] or [np.zeros(0)]), len(code))
+        code, _, value = summed(code, np.concatenate([v for *_, v in found] or [np.zeros(0)]))
         cell, column = code // size, code % size
         weight = self._weights[column]
         bounds = np.searchsorted(cell, np.arange(len(asked) + 1)).tolist()

@@ -52,14 +52,13 @@ class Reasons(Sequence[Reason]):
         every = [*here, *there]
         if not every:
             return NO_REASONS
-        numbers, first, where = np.unique(
-            np.concatenate([reasons.numbers for reasons in every]), return_index=True, return_inverse=True
-        )
         signed = [reasons.values for reasons in here] + [-reasons.values for reasons in there]
-        values = np.bincount(where, np.concatenate(signed), len(numbers))
-        weights = np.concatenate([reasons.weights for reasons in every])[first]
-        unlike = values != 0
-        return cls(every[0].names, numbers[unlike], values[unlike], weights[unlike])
+        numbers, values, weights = (
+            np.concatenate(x) for x in ([r.numbers for r in every], signed, [r.weights for r in every])
+        )
+        numbers, first, values = summed(numbers, values)
+        unlike = values.nonzero()[0]
+        return cls(every[0].names, numbers[unlike], values[unlike], weights[first[unlike]])
 
     @property
     def total(self) -> float:
@@ -93,6 +92,16 @@ class Reasons(Sequence[Reason]):
             {"feature": name, "value": value, "weight": weight, "contribution": value * weight}
             for name, value, weight in self._rows(slice(top))
         ]
+
+
+def summed(numbers: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The distinct numbers in order, where each was first seen, and the sums of their values."""
+    if not len(numbers):
+        return numbers, np.zeros(0, dtype=np.int64), values
+    order = numbers.argsort(kind="stable")
+    numbers = numbers[order]
+    starts = np.concatenate(([0], (numbers[1:] != numbers[:-1]).nonzero()[0] + 1))
+    return numbers[starts], order[starts], np.add.reduceat(values[order], starts)
 
 
 NO_REASONS = Reasons((), np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0))
