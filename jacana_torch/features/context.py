@@ -33,6 +33,9 @@ class Context:
     requires: tuple[str, ...] = ()
 
     def __call__(self, grid: Grid) -> NodeBlocks:
+        return grid.memo(self, lambda: self._said(grid))  # the family `kinds` asks for the same
+
+    def _said(self, grid: Grid) -> NodeBlocks:
         laid = grid.laid_out(max(self.window, MARGIN))  # skipping a word looks two away, whatever the window
         both = grid.shared(("context", self.window), lambda: _BothSides(grid, laid, self.window))
         window = _window(laid.canvas, both.field, both.heavy, self.window)

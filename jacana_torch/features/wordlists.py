@@ -20,6 +20,23 @@ FUNCTION_WORDS = frozenset(
     ever never still already now""".split()
 )
 
+# Function words that find their partners in ways of their own; the others have no name.
+FUNCTION_KINDS = {
+    name: frozenset(words.split())
+    for name, words in {
+        "determiner": """a an the this that these those some any each every no all both either neither such""",
+        "auxiliary": """am is are was were be been being do does did doing done have has had having will
+            would shall should can could may might must ought 's 're 've 'll 'd 'm n't not ca wo""",
+        "preposition": """about above across after against along among around as at before behind below between
+            beyond by down during except for from in inside into like near of off on onto out
+            outside over per since through throughout till to toward towards under until up upon
+            via with within without""",
+        "pronoun": """i me my mine myself you your yours yourself he him his himself she her hers herself
+            it its itself we us our ours ourselves they them their theirs themselves who whom
+            whose which what""",
+    }.items()
+}
+
 NEGATIONS = frozenset("not n't no never none nothing neither nor without nobody".split())
 
 _UNITS = """zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen

@@ -273,7 +273,7 @@ def interrupted_at(k: int, file: str, run: Callable[[], object]) -> bool:
 def table(blocks: tuple[Block, ...], rows: int) -> tuple[list[str], np.ndarray]:
     names = [name for block in blocks for name in block.names]
     assert len(names) == len(set(names)), "a column name stands twice"
-    values = np.hstack([block.dense() for block in blocks])
+    values = np.hstack([np.zeros((rows, 0)), *(block.dense() for block in blocks)])
     assert values.shape == (rows, len(names))
     assert np.isfinite(values).all() and np.abs(values).max(initial=0) <= 1
     return names, values

@@ -23,6 +23,7 @@ from jacana_torch.features.distortion import Distortion
 from jacana_torch.features.distsim import DistSim
 from jacana_torch.features.featureset import blocks_of
 from jacana_torch.features.grid import Grid
+from jacana_torch.features.kinds import Kinds
 from jacana_torch.features.meeting import Memory
 from jacana_torch.features.ner import Ner
 from jacana_torch.features.pos import Pos
@@ -88,8 +89,8 @@ def small_parts(monkeypatch):
 
 
 FAMILIES = (
-    String(), String(0.3), Context(), Context(1), Position(), Pos(), Dependency(), Dependency(relation_pairs=True),
-    Ner(), Ner(entities=False), DistSim(),
+    String(), String(0.3), Context(), Context(1), Kinds(), Position(), Pos(), Dependency(),
+    Dependency(relation_pairs=True), Ner(), Ner(entities=False), DistSim(),
 )  # fmt: skip
 
 
@@ -98,7 +99,7 @@ def test_flipped_features(family):
     assert_flipped_features(family, parsed_pairs(3, 20))
 
 
-@pytest.mark.parametrize("family", [String(), Context(), Position()], ids=lambda f: f.name)
+@pytest.mark.parametrize("family", [String(), Context(), Kinds(), Position()], ids=lambda f: f.name)
 def test_flipped_features_of_words_alike_in_every_degree(family):
     assert_flipped_features(family, scrambled(4))
 
