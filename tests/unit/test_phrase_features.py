@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import jellyfish
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,6 +12,7 @@ from jacana_torch import resources
 from jacana_torch.aligners.phrase.features import phrase_blocks
 from jacana_torch.crf.semi_layout import SemiLayout
 from jacana_torch.features.grid import Grid
+from jacana_torch.features.wordlists import stem
 from jacana_torch.types import Sentence, SentencePair
 
 quick = settings(max_examples=60, deadline=None)
@@ -41,14 +43,14 @@ def said(source: str, target: str, tags: bool = False) -> dict:
     return found
 
 
-WORDS = st.lists(st.sampled_from("the red cat of sat Sat . mats".split()), min_size=1, max_size=5).map(" ".join)
+WORDS = st.lists(
+    st.sampled_from("the red cat of sat Sat . mats color colour".split()), min_size=1, max_size=5
+).map(" ".join)
 
 
 @quick
 @given(WORDS, WORDS)
 def test_what_is_said_of_likeness_and_place_is_so(source, target):
-    from jacana_torch.features.wordlists import stem
-
     s, t = source.split(), target.split()
     stems = [[stem(w.lower()) for w in side] for side in (s, t)]
     for (left, right, i, j), on in said(source, target).items():
@@ -60,7 +62,13 @@ def test_what_is_said_of_likeness_and_place_is_so(source, target):
         before = (i, j) == (0, 0) or (i > 0 and j > 0 and s[i - 1].lower() == t[j - 1].lower())
         a, b = i + size, j + span
         after = (a, b) == (len(s), len(t)) or (a < len(s) and b < len(t) and s[a].lower() == t[b].lower())
+        near = [[_alike(v, w) for w in right.split()] for v in left.split()]
         truths = {
+            "all_source_similar": all(any(row) for row in near),
+            "all_target_similar": all(any(column) for column in zip(*near, strict=True)),
+            "none_similar": not any(any(row) for row in near),
+            "first_similar": near[0][0],
+            "last_similar": near[-1][-1],
             "all_source_same": all(w in columns for w in rows),
             "all_target_same": all(w in rows for w in columns),
             "none_same": not set(rows) & set(columns),
@@ -79,6 +87,11 @@ def test_what_is_said_of_likeness_and_place_is_so(source, target):
         }
         for name, truth in truths.items():
             assert (f"{kind}.{name}" in on) == truth, (name, left, right)
+
+
+def _alike(one: str, other: str) -> bool:
+    one, other = one.lower(), other.lower()
+    return stem(one) == stem(other) or jellyfish.jaro_winkler_similarity(one, other) >= 0.85
 
 
 def _letters(text: str) -> str:

@@ -205,7 +205,7 @@ def _letters(text: str) -> str:
 
 def _initials(text: str) -> str:
     words = text.split(" ")
-    return "".join(word[0] for word in words) if len(words) > 1 and all(w[:1].isupper() for w in words) else ""
+    return "".join(word[:1] for word in words) if len(words) > 1 else ""
 
 
 def _acronym(text: str) -> str:
