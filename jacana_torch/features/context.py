@@ -6,7 +6,7 @@ What is the same from either side of a pair is computed once for the two (`grid.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -160,7 +160,7 @@ def anchored(grid: Grid, laid: Laid, similar: np.ndarray) -> Columns:
 def _next_content(grid: Grid, laid: Laid, step: int) -> tuple[np.ndarray, np.ndarray]:
     """For each row and each column, the position of the nearest content word on one side of it, -1 if none is."""
     meeting = grid.meeting(FORM)
-    content = meeting.lexicon.attribute("content", _are_content)
+    content = meeting.lexicon.attribute("content", are_content)
     row, column = laid.canvas.no_positions()
     row[laid.line] = _nearest(content[meeting.source], grid.source_position, grid.n_source[grid.source_pair], step)
     column[laid.column_line] = _nearest(
@@ -169,12 +169,13 @@ def _next_content(grid: Grid, laid: Laid, step: int) -> tuple[np.ndarray, np.nda
     return row, column
 
 
-def _are_content(words: list[str]) -> np.ndarray:
+def are_content(words: Sequence) -> np.ndarray:
+    """[W] whether words are content words, names or numbers."""
     return np.array([word_class(w) not in ("punct", "function") for w in words], dtype=bool)
 
 
 def _heavy(pairs: WordPairs) -> np.ndarray:
-    return np.where(pairs.both("content", _are_content), base_of(pairs), 0.0)
+    return np.where(pairs.both("content", are_content), base_of(pairs), 0.0)
 
 
 heavy_similarity = Signal("context.heavy", FORM, _heavy)

@@ -1,7 +1,7 @@
 """Kinds of two words that meet: the same company means one thing for two commas, another for two unlike verbs.
 
-In: a `Grid`. Out: columns of the context family once more for each kind, so that a linear model weighs what they
-say for every kind apart: `comma=comma.right_anchor_same`, say.
+In: a `Grid`. Out: columns of the context family once more for each kind, and pins, so that a linear model weighs
+what they say for every kind apart: `comma=comma.right_anchor_same`, say.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from .base import Block, NodeBlocks
 from .context import Context
 from .grid import Grid
 from .meeting import Signal, WordPairs
+from .pins import COLUMNS as PINS
+from .pins import pinned
 from .string import FORM, base_of
 from .wordlists import FUNCTION_KINDS, WORD_CLASSES, word_class
 
@@ -31,7 +33,7 @@ KINDS = (*ALIKE, *UNLIKE)
 
 _COMMON = (
     "diagonal", "left1_similar", "right1_similar", "left_anchor_same", "right_anchor_same", "both_anchors",
-    "no_anchor", "window", "window_content",
+    "no_anchor", "window", "window_content", *PINS,
 )  # fmt: skip
 # What is weighed by kind where words are the same or look alike, and where they do not.
 OF_ALIKE = (
@@ -50,8 +52,12 @@ class Kinds:
     requires: tuple[str, ...] = ()
 
     def __call__(self, grid: Grid) -> NodeBlocks:
-        blocks = Context(self.window)(grid).link
-        column = {name: (block, k) for block in blocks for k, name in enumerate(block.names)}
+        column = {
+            name: (block, k) for block in Context(self.window)(grid).link for k, name in enumerate(block.names)
+        }
+        run, k = column["run>=3"]
+        pins = Block(PINS, pinned(grid, run.table[run.index, k] > 0))  # type: ignore[index]
+        column |= {name: (pins, k) for k, name in enumerate(PINS)}
         kind, cells = cells_by_kind(grid)
         link = [_side_by_side(kind, cells[0], _values(column, OF_ALIKE, cells[0]))]
         for name, own in zip(UNLIKE, cells[1:], strict=True):
@@ -111,7 +117,7 @@ def _values(column: Mapping[str, tuple[Block, int]], names: Sequence[str], cells
     for line, name in zip(out, names, strict=True):
         block, k = column[name]
         if id(block) not in rows:
-            rows[id(block)] = block.index[cells]  # type: ignore[index]
+            rows[id(block)] = cells if block.index is None else block.index[cells]
         line[: len(cells)] = block.table[:, k][rows[id(block)]]  # type: ignore[index]
     return out.T
 

@@ -1,6 +1,6 @@
 """Kinds of words: every column of every cell is the context family's where the kind is the cell's, zero elsewhere.
 
-What the context family says has a twin of its own; which kind two words are is told here in plain Python.
+Context and pins have twins of their own; which kind two words are is told here in plain Python.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from feature_twin import Bases, assert_empty_sides, assert_same_alone, class_of,
 from jacana_torch.features.context import Context
 from jacana_torch.features.grid import Grid
 from jacana_torch.features.kinds import ALIKE, KINDS, OF_ALIKE, OF_UNLIKE, WORD_KINDS, Kinds, word_kind
+from jacana_torch.features.pins import COLUMNS as PINS
+from jacana_torch.features.pins import pinned
 from jacana_torch.features.wordlists import FUNCTION_KINDS, FUNCTION_WORDS
 from jacana_torch.types import Sentence, SentencePair
 
@@ -61,10 +63,11 @@ def test_every_column_of_every_cell(seed, window):
     expected, cell = [], 0
     for x in pairs:
         twin = Bases(x)
+        own = pinned(Grid([x]), said[cell : cell + twin.M * twin.N, names.index("run>=3")] > 0).tolist()
         for m in range(twin.M):
             for n in range(twin.N):
                 kind = kind_of_two(twin.source[m], twin.target[n], twin.base[m][n])
-                row = dict(zip(names, said[cell].tolist(), strict=True))
+                row = dict(zip([*names, *PINS], [*said[cell].tolist(), *own[m * twin.N + n]], strict=True))
                 expected.append({f"{kind}.{c}": row[c] for c in (OF_ALIKE if kind in ALIKE else OF_UNLIKE)})
                 cell += 1
     blocks = Kinds(window)(Grid(pairs))
