@@ -17,10 +17,12 @@ from hypothesis import strategies as st
 import jacana_torch as jt
 from jacana_torch import persist, resources
 from jacana_torch.aligners.crf import Crf
+from jacana_torch.aligners.reasons import Contributions
 from jacana_torch.aligners.scoring import node_scores
 from jacana_torch.crf.alternatives import Alternatives
 from jacana_torch.errors import ConfigError, JacanaError
 from jacana_torch.explain import Choice, Reason, Reasons
+from jacana_torch.features.base import Block
 from jacana_torch.features.featureset import blocks_of
 from jacana_torch.features.grid import Grid
 from jacana_torch.types import Alignment, Sentence, SentencePair
@@ -204,6 +206,30 @@ def test_reasons_are_a_sequence_the_strongest_first():
     apart = Reasons.difference([some], [other])  # what both say alike is no difference
     assert list(apart) == [Reason("b.y", -1.0, 7.0), Reason("a.x", 1.0, 0.5)]
     assert len(Reasons.difference([], [])) == 0
+
+
+@given(st.integers(0, 10_000))
+def test_reasons_of_cells_are_the_blocks_written_out(seed):
+    """Tables and one-hot columns, with and without an index, cells that have no row, features named twice."""
+    random, cells, names = np.random.default_rng(seed), 7, [f"x.{k}" for k in range(6)]
+    weights, blocks, expected = random.normal(size=6), [], np.zeros((cells, 6))
+    for with_index, one_hot in itertools.product((True, False), repeat=2):
+        columns = random.permutation(6)[: cells if one_hot else 3] if with_index else random.permutation(6)[:3]
+        table = None if one_hot else random.integers(-1, 3, (4 if with_index else cells, 3)).astype(float)
+        rows = len(columns) if table is None else len(table)
+        index = random.integers(-1, rows, cells) if with_index or one_hot else None
+        written = Block(tuple(map(str, columns)), table, index).dense()
+        np.add.at(expected, (slice(None), columns), written)
+        blocks.append((columns, table, index))
+    found = Contributions(blocks, names, weights)
+    asked = random.integers(0, cells, 5).tolist()
+    for cell, reasons in zip(asked, found.of(asked), strict=True):
+        said = {reason.feature: (reason.value, reason.weight) for reason in reasons}
+        assert len(said) == len(reasons)
+        for name, value, weight in zip(names, expected[cell], weights, strict=True):
+            assert said.get(name, (0.0, weight)) == (value, weight)
+    assert found.scores(cells) == pytest.approx(expected @ weights)
+    assert found.of([]) == []
 
 
 def test_an_alignment_explains_itself(core):
