@@ -91,6 +91,11 @@ def test_matrix_cells_stand_where_their_words_meet(opened, flipped):
         links = sorted(example.gold.sure | example.gold.possible | guess.sure)
         met = [[one[i], other[j]] for i, j in links]
         assert cells == ([words[::-1] for words in met] if len(one) > len(other) else met)
+    view.keyboard.press("j")
+    for i, j in sorted(gold[0].gold.sure | gold[0].gold.possible):  # what stands out is named as it is drawn
+        view.keyboard.press("l")
+        lit = view.locator("article").first.locator(".label.on").all_text_contents()
+        assert sorted(lit) == sorted([gold[0].pair.source.tokens[i], gold[0].pair.target.tokens[j]])
 
 
 def test_opacity_is_confidence_but_misses_are_always_seen(compared):
