@@ -68,7 +68,8 @@ def test_what_was_measured_is_gone_on_with(tmp_path):
 
 def test_the_page_has_all_systems_on_each_corpus():
     found = [
-        dict(item.split("=", 1) for item in command[1:]) for command in results.commands(results.PAGE.read_text())
+        dict(item.split("=", 1) for item in command[1:])
+        for command in results.commands(results.PAGE.read_text(encoding="utf-8"))
     ]
     assert {command["systems"] for command in found} <= set(options("systems"))
     of_all = [command["data"] for command in found if command["systems"] == "papers"]
