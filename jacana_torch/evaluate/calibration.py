@@ -41,7 +41,7 @@ def reliability(chances: np.ndarray, hits: np.ndarray, bins: int = 10) -> Reliab
         raise JacanaError("there are no chances to judge: nothing was aligned, or without confidence")
     if not ((chances >= 0) & (chances <= 1)).all():
         raise JacanaError("chances are between 0 and 1")
-    edges = np.linspace(0, 1, bins + 1)
+    edges = np.arange(bins + 1) / bins  # linspace has 0.6000000000000001
     of = np.clip(np.searchsorted(edges, chances, side="right") - 1, 0, bins - 1)
     count = np.bincount(of, minlength=bins)
     some = np.maximum(count, 1)

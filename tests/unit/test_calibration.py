@@ -1,13 +1,21 @@
-"""Reliability against counts by hand and by nested loops."""
+"""Reliability against counts by hand and by nested loops, and what scripts/calibration.py makes of it."""
 
 from __future__ import annotations
 
+import json
 import math
+import random
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
+
+import calibration
 
 from jacana_torch.errors import JacanaError
 from jacana_torch.evaluate.calibration import log_loss, reliability
@@ -65,3 +73,37 @@ def test_log_loss_of_certainty_is_finite():
 def test_what_cannot_be_judged_is_told(chances, hits, bins, message):
     with pytest.raises(JacanaError, match=message):
         reliability(np.array(chances), np.array(hits), bins)
+
+
+def test_the_report_by_hand():
+    hit, linked = np.array([True, False, False, True]), np.array([True, True, False, False])
+    chances = {kind: np.array([0.95, 0.6, 0.0, 0.3]) for kind in calibration.KINDS}
+    chances["after"] = np.array([1.0, 0.5, 0.0, 0.5])
+    lines = calibration.report("some", chances, hit, linked).splitlines()
+    assert lines[2] == "4 cells, 2 of them gold links; 3 candidates, 2 links."
+    rows = {cells[1]: cells[2:-1] for line in lines if len(cells := [x.strip() for x in line.split("|")]) > 2}
+    loss = -(math.log(0.95) + math.log(0.4) + math.log(1 - 1e-6) + math.log(0.3)) / 4
+    assert rows["before"] == [f"{loss:.5f}", "45.00%", "70.0%", "32.50%"]
+    assert rows["after"][1:] == ["0.00%", "0.0%", "25.00%"]
+    assert rows["0.5–0.6"] == ["0", "0.0%", "0.0%", "2", "50.0%", "50.0%"]
+    assert rows["0.6–0.7"][:3] == ["1", "60.0%", "0.0%"]
+    assert rows["0.9–1.0"] == ["1", "95.0%", "100.0%", "1", "100.0%", "100.0%"]
+
+
+def test_the_script_judges_every_cell_once(tmp_path, capsys):
+    rng = random.Random(3)
+    rows, cells, links = [], 0, 0
+    for _ in range(45):
+        words = rng.sample(("a", "red", "barn", "burnt", "down", "7"), rng.randint(2, 4))
+        other = rng.sample(words, len(words) - 1)
+        sure = [[words.index(word), j] for j, word in enumerate(other)]
+        rows.append({"source": words, "target": other, "sure": sure})
+        cells, links = cells + len(words) * len(other), links + len(sure)
+    path = tmp_path / "pairs.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    settings = ["annotate=none", "features=[string,distortion]", "trainer.max_iterations=8", "cv=2"]
+    assert calibration.main([f"data.train=[{path}]", *settings]) == 0
+    out = capsys.readouterr().out
+    assert f"{cells} cells, {links} of them gold links;" in out and "| after |" in out
+    assert calibration.main([f"data.train=[{path}]", *settings, "aligner=hmm"]) == 2
+    assert "Hmm does not tell" in capsys.readouterr().err

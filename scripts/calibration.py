@@ -1,0 +1,102 @@
+"""Do confidences mean what they say? A reliability curve before and after calibration, as Markdown on stdout.
+
+    python scripts/calibration.py experiment=msr cv=5      # as `jacana-torch train` takes it
+
+Every pair is judged by models that never saw it, nor did what calibrates them. `before` is the mean of the two
+directions' posteriors; `after` weighs their log-odds as it was learnt on folds of the same training pairs, `not
+learnt` as it is done where nothing is learnt. Candidates are the links that either direction gives 1% at least.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+from collections.abc import Sequence
+
+import numpy as np
+from validation import FOLDS, Validation
+
+from jacana_torch import experiment, persist
+from jacana_torch.aligners.bidirectional import Bidirectional
+from jacana_torch.aligners.posterior import sampled
+from jacana_torch.aligners.weighing import Weighing
+from jacana_torch.errors import ConfigError, JacanaError
+from jacana_torch.evaluate.calibration import log_loss, reliability
+
+CANDIDATE = 0.01
+KINDS = ("forward", "backward", "before", "not learnt", "after")
+
+log = logging.getLogger("calibration")
+
+
+def judged(validation: Validation) -> tuple[dict[str, np.ndarray], np.ndarray, np.ndarray]:
+    """Of every cell of every pair: the chance of each kind, whether gold links it, and whether the model does."""
+    cfg, config = validation.run.cfg, validation.run.model_config["aligner"]
+    examples = [e for e in validation.examples if e.gold is not None and len(e.pair.source) and len(e.pair.target)]
+    columns: dict[str, list[np.ndarray]] = {kind: [] for kind in (*KINDS, "hit", "linked")}
+    folds = cfg["cv"] or FOLDS
+    for number, (train, test) in enumerate(experiment.folds(len(examples), folds, cfg["seed"]), 1):
+        aligner = persist.build(config)
+        if not isinstance(aligner, Bidirectional):
+            raise ConfigError("only an aligner of two directions has posteriors to calibrate: aligner=crf")
+        if experiment.fit(aligner, [examples[i] for i in train]).interrupted:
+            raise KeyboardInterrupt
+        sample = sampled(aligner.forward, aligner.backward, [examples[i] for i in test])  # type: ignore[arg-type]
+        after = aligner.weighing.chances(sample.forward, sample.backward)
+        figures = {
+            "forward": sample.forward,
+            "backward": sample.backward,
+            "before": (sample.forward + sample.backward) / 2,
+            "not learnt": Weighing().chances(sample.forward, sample.backward),
+            "after": after,
+            "hit": sample.hit,
+            "linked": after >= aligner.weighing.threshold,
+        }
+        for name, values in figures.items():
+            columns[name].append(values)
+        log.info("fold %d of %d: %s", number, folds, aligner.weighing)
+    whole = {name: np.concatenate(values) for name, values in columns.items()}
+    return {kind: whole[kind] for kind in KINDS}, whole["hit"], whole["linked"]
+
+
+def report(title: str, chances: dict[str, np.ndarray], hit: np.ndarray, linked: np.ndarray) -> str:
+    candidate = np.maximum(chances["forward"], chances["backward"]) >= CANDIDATE
+    out = [
+        f"### {title}\n",
+        f"{len(hit)} cells, {hit.sum()} of them gold links; {candidate.sum()} candidates, {linked.sum()} links.\n",
+        "| chances | log loss a cell | ECE of candidates | worst bin | ECE of links |",
+        "|---|---:|---:|---:|---:|",
+    ]
+    for kind, values in chances.items():
+        curve, made = reliability(values[candidate], hit[candidate]), reliability(values[linked], hit[linked])
+        out.append(
+            f"| {kind} | {log_loss(values, hit):.5f} | {100 * curve.error:.2f}% | {100 * curve.worst:.1f}% "
+            f"| {100 * made.error:.2f}% |"
+        )
+    before, after = (reliability(chances[kind][candidate], hit[candidate]) for kind in ("before", "after"))
+    heads = [f"{name}: {what}" for name in ("before", "after") for what in ("candidates", "mean chance", "gold")]
+    out += ["", f"| chance | {' | '.join(heads)} |", f"|---|{'---:|' * 6}"]
+    for k in range(len(before.count)):
+        sides = (f"{c.count[k]} | {100 * c.chance[k]:.1f}% | {100 * c.share[k]:.1f}%" for c in (before, after))
+        out.append(f"| {before.edges[k]:.1f}–{before.edges[k + 1]:.1f} | {' | '.join(sides)} |")
+    return "\n".join([*out, ""])
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("overrides", nargs="*", metavar="OVERRIDE")
+    options = parser.parse_args(arguments)
+    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
+    try:
+        validation = Validation([*options.overrides, "symmetrize=posterior"])
+        title = f"`{' '.join(options.overrides)}`"
+        sys.stdout.write(f"{report(title, *judged(validation))}\n")
+    except JacanaError as error:
+        sys.stderr.write(f"calibration.py: {error}\n")
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
