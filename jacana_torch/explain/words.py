@@ -13,6 +13,8 @@ FAMILIES = {
     "dependency": "parse",
     "ppdb": "paraphrases",
     "ner": "names",
+    "kinds": "neighbours of such words",
+    "sultan": "Sultan et al.",
 }
 
 

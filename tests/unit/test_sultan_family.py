@@ -1,0 +1,91 @@
+"""Sultan et al.'s links as features: every column of every cell from the links, cell by cell, on either side."""
+
+from __future__ import annotations
+
+import pytest
+from feature_twin import assert_same_alone, compare, parsed_pairs
+
+from jacana_torch.aligners.sultan.aligner import Sultan
+from jacana_torch.aligners.sultan.family import SultanLinks
+from jacana_torch.errors import ConfigError, MissingLayer
+from jacana_torch.features.featureset import FeatureSet
+from jacana_torch.features.grid import Grid
+from jacana_torch.features.kinds import KINDS, kind_of_words
+from jacana_torch.features.string import base_similarity
+from jacana_torch.types import Sentence, SentencePair
+
+FAMILY = SultanLinks(paraphrases="none")  # reads no resource
+LAYERS = FAMILY.requires
+
+
+def links_of(pair: SentencePair) -> set[tuple[int, int]]:
+    """As the pipeline has them with the sentence first whose words, then layers, come first in the alphabet."""
+    one, other = ([side.tokens, *(side.layers[name] for name in LAYERS)] for side in (pair.source, pair.target))
+    if other < one:
+        return {(i, j) for j, i in Sultan(paraphrases="none").align([pair.flip()])[0].sure}
+    return set(Sultan(paraphrases="none").align([pair])[0].sure)
+
+
+def expected(pair: SentencePair) -> tuple[list[dict], list[dict]]:
+    links, grid = links_of(pair), Grid([pair])
+    base, kind = grid.figure(base_similarity).tolist(), grid.figure(kind_of_words).astype(int).tolist()
+    rows, nulls, n_target = [], [], len(pair.target)
+    for i in range(len(pair.source)):
+        for j in range(n_target):
+            cell = i * n_target + j
+            here = (i, j) in links
+            row, column = sum(a == i for a, _ in links), sum(b == j for _, b in links)
+            left, right = (i - 1, j - 1) in links, (i + 1, j + 1) in links
+            rows.append(
+                {
+                    "linked": here, "linked_unlike": here and base[cell] == 0,
+                    "several": here and max(row, column) > 1, "row_linked": not here and row > 0,
+                    "column_linked": not here and column > 0, "both_linked": not here and row > 0 and column > 0,
+                    "identical_unlinked": not here and base[cell] >= 1, "left_linked": left, "right_linked": right,
+                    "beside_linked": left and right, f"linked:{KINDS[kind[cell]]}": here,
+                }
+            )  # fmt: skip
+        some = any(a == i for a, _ in links)
+        nulls.append({"null_linked": some, "null_unlinked": not some})
+    return rows, nulls
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_every_column_of_every_cell(seed):
+    pairs = parsed_pairs(seed, 12)
+    blocks = FAMILY(Grid(pairs))
+    twins = [expected(pair) for pair in pairs]
+    assert any(row["linked"] for rows, _ in twins for row in rows)
+    compare(blocks.link, [row for rows, _ in twins for row in rows])
+    compare(blocks.null, [row for _, nulls in twins for row in nulls])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_either_side_first(seed):
+    """The flipped grid, and a grid of flipped pairs, have what the cells have seen from the other side."""
+    pairs = parsed_pairs(seed + 10, 12)
+    grid = Grid(pairs)
+    FAMILY(grid)
+    turned = [expected(pair.flip()) for pair in pairs]
+    for blocks in (FAMILY(grid.flipped()), FAMILY(Grid([pair.flip() for pair in pairs]))):
+        compare(blocks.link, [row for rows, _ in turned for row in rows])
+        compare(blocks.null, [row for _, nulls in turned for row in nulls])
+
+
+def test_a_pair_has_the_same_features_in_any_company():
+    assert_same_alone(FAMILY, parsed_pairs(5, 10))
+
+
+def test_no_words():
+    none = Sentence((), dict.fromkeys(LAYERS, ()))
+    some = Sentence(("a",), {"pos": ("DT",), "lemma": ("a",), "head": (-1,), "deprel": ("root",)})
+    for pairs in ([], [SentencePair(none, none)], [SentencePair(some, none), SentencePair(none, some)]):
+        batch = FeatureSet({"sultan": FAMILY})(pairs)
+        assert all(len(block.dense()) == 0 for block in batch.link)
+
+
+def test_mistakes_are_told():
+    with pytest.raises(MissingLayer, match="'pos'"):
+        FAMILY(Grid([SentencePair(Sentence(("a",)), Sentence(("a",)))]))
+    with pytest.raises(ConfigError, match="weight=2"):
+        SultanLinks(weight=2).requires  # noqa: B018
