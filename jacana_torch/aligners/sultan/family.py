@@ -63,7 +63,7 @@ class SultanLinks:
         return out
 
     def _turned(self, pair: SentencePair) -> bool:
-        """The pipeline's ties depend on which sentence is first, and features must not: it is always the same one."""
+        """The pipeline's ties depend on which sentence comes first, and features must not: one always does."""
         source, target = (
             (side.tokens, *(side.layer(layer) for layer in self.requires)) for side in (pair.source, pair.target)
         )
