@@ -26,6 +26,7 @@ OWN = [
     pair("The fox , it is said ; saw 3 hens of Anna !", "she says , the foxes saw three hens near Ann : so"),
     pair("US fights us . because because", "us US fight . ( because"),
     pair(", , . .", ", . , ."),
+    pair("fox Hen owl", "Fox hen Owl"),
 ]
 
 

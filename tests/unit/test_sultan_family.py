@@ -18,16 +18,8 @@ FAMILY = SultanLinks(paraphrases="none")  # reads no resource
 LAYERS = FAMILY.requires
 
 
-def links_of(pair: SentencePair) -> set[tuple[int, int]]:
-    """As the pipeline has them with the sentence first whose words, then layers, come first in the alphabet."""
-    one, other = ([side.tokens, *(side.layers[name] for name in LAYERS)] for side in (pair.source, pair.target))
-    if other < one:
-        return {(i, j) for j, i in Sultan(paraphrases="none").align([pair.flip()])[0].sure}
-    return set(Sultan(paraphrases="none").align([pair])[0].sure)
-
-
 def expected(pair: SentencePair) -> tuple[list[dict], list[dict]]:
-    links, grid = links_of(pair), Grid([pair])
+    links, grid = Sultan(paraphrases="none").align([pair])[0].sure, Grid([pair])
     base, kind = grid.figure(base_similarity).tolist(), grid.figure(kind_of_words).astype(int).tolist()
     rows, nulls, n_target = [], [], len(pair.target)
     for i in range(len(pair.source)):

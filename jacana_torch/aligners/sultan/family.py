@@ -16,7 +16,6 @@ from ...features.base import Block, NodeBlocks
 from ...features.grid import Grid
 from ...features.kinds import KINDS, kind_of_words
 from ...features.string import base_similarity
-from ...types import Link, SentencePair
 from .aligner import Sultan
 
 
@@ -52,22 +51,12 @@ class SultanLinks:
         return NodeBlocks(link, (Block(("null_linked", "null_unlinked"), null),))
 
     def _linked(self, grid: Grid) -> np.ndarray:
-        """[C] whether the pipeline links the cell's words."""
-        pairs = [(pair.flip(), True) if self._turned(pair) else (pair, False) for pair in grid.pairs]
+        """[C] whether the pipeline links the cell's words, which it does from either side alike."""
         out = np.zeros(grid.n_cells, dtype=bool)
-        found = self.pipeline.align([pair for pair, _ in pairs])
-        for k, (alignment, (_, turned)) in enumerate(zip(found, pairs, strict=True)):
-            links: list[Link] = [(j, i) for i, j in alignment.sure] if turned else list(alignment.sure)
-            for i, j in links:
+        for k, alignment in enumerate(self.pipeline.align(grid.pairs)):
+            for i, j in alignment.sure:
                 out[grid.cell_start[k] + i * grid.n_target[k] + j] = True
         return out
-
-    def _turned(self, pair: SentencePair) -> bool:
-        """The pipeline's ties depend on which sentence comes first, and features must not: one always does."""
-        source, target = (
-            (side.tokens, *(side.layer(layer) for layer in self.requires)) for side in (pair.source, pair.target)
-        )
-        return target < source
 
 
 def _columns(grid: Grid, linked: np.ndarray) -> tuple[tuple[str, ...], np.ndarray]:
