@@ -13,8 +13,10 @@ from itertools import starmap
 from typing import ClassVar
 
 import numpy as np
+from torch import Tensor
 
 from ..crf.decode import expected_f1_links
+from ..crf.layout import Layout
 from ..errors import ConfigError
 from ..evaluate import Counts, Score
 from ..features.grid import Grid
@@ -79,13 +81,16 @@ class Posterior:
         return np.flatnonzero(chances >= _least_for_f1(both.grid, chances))
 
 
+Scored = tuple[Layout, Sequence[Tensor]]
+
+
 @dataclass(frozen=True)
 class Both:
     """A grid, and its lattices in both directions: layout and flat scores of each."""
 
     grid: Grid
-    forward: tuple
-    backward: tuple
+    forward: Scored
+    backward: Scored
 
     def links(self, confidence: bool = False) -> tuple[list[Alignment], list[Alignment]]:
         """The best path of each direction, as source to target; with what the direction thinks of it."""
