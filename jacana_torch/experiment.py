@@ -16,6 +16,7 @@ from .aligners.bidirectional import Bidirectional
 from .errors import ConfigError
 from .evaluate import Score, score
 from .symmetrize import SYMMETRIZERS
+from .train import pictures
 from .train.tracking import Tracker
 from .types import Alignment, Example
 
@@ -80,9 +81,15 @@ def folds(n: int, k: int, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
 
 
 def cross_validate(
-    make: Callable[[], Aligner], examples: Sequence[Example], k: int, seed: int = 1, links: str = "sure"
+    make: Callable[[], Aligner],
+    examples: Sequence[Example],
+    k: int,
+    seed: int = 1,
+    links: str = "sure",
+    each: Callable[[Aligner, list[Example], list[Alignment]], None] | None = None,
 ) -> tuple[Scores, Predictions]:
-    """Every example aligned by a model that never saw it: scores over all of them, and the alignments."""
+    """Every example aligned by a model that never saw it: scores over all of them, and the alignments. `each` gets
+    every fold's model, the examples that were kept from it, and how it aligns them."""
     joined: Predictions = {}
     for number, (train, test) in enumerate(folds(len(examples), k, seed), 1):
         aligner = make()
@@ -95,6 +102,8 @@ def cross_validate(
             for i, alignment in zip(test, alignments, strict=True):
                 slots[i] = alignment
         own = output_name(aligner)
+        if each is not None:
+            each(aligner, held_out, found[own])
         f1 = scores(held_out, {own: found[own]}, links)[own].f1
         log.info("fold %d of %d: %s F1 %.2f", number, k, own, 100 * f1)
     return scores(examples, joined, links), joined
@@ -104,7 +113,8 @@ def cross_validate(
 class Watch:
     """Called at every iteration: writes losses, scores on `dev`, weights and a few alignments to a tracker.
 
-    Scores and weights every `every` iterations and after the first (0: never); `examples` alignments are shown.
+    Scores, weights and pictures every `every` iterations and after the first (0: never); the first `examples`
+    alignments are shown.
     """
 
     tracker: Tracker
@@ -138,6 +148,7 @@ class Watch:
         if step.part == "backward":
             found = [alignment.flip() for alignment in found]
         self._seen.setdefault(step.part, {})[step.iteration] = found
+        self.draw(step.part, found, self.dev, step.iteration)
         by_name = {step.part: found}
         forward = self._seen.get("forward")
         if step.part == "backward" and forward:  # the directions train one after the other: pair equal iterations
@@ -160,8 +171,18 @@ class Watch:
             figures = {"precision": s.precision, "recall": s.recall, "f1": s.f1, "exact": s.exact}
             self.tracker.scalars({f"dev/{key}/{name}": value for key, value in figures.items()}, iteration)
 
-    def show(self, found: Sequence[Alignment], of: Sequence[Example]) -> None:
-        """A few alignments as text: what was found, missed and invented."""
+    def draw(self, name: str, found: Sequence[Alignment], of: Sequence[Example], iteration: int) -> None:
+        """A few alignments as pictures, the same pairs every time: what was found, missed and invented."""
+        if not self.tracker.keeps:
+            return
+        for number, (example, alignment) in enumerate(zip(of[: self.examples], found, strict=False)):
+            gold = example.gold or Alignment(alignment.n_source, alignment.n_target)
+            picture = pictures.matrix(pictures.cells(gold, self.links), pictures.cells(alignment, self.links))
+            self.tracker.image(f"matrix_{number}/{name}", picture, iteration)
+
+    def show(self, found: Sequence[Alignment], of: Sequence[Example], iteration: int = 0) -> None:
+        """A few alignments as text and as pictures, once training is over."""
+        self.draw("final", found, of, iteration)
         for number, (example, alignment) in enumerate(zip(of[: self.examples], found, strict=False)):
             self.tracker.text(f"alignments/{number}", as_markdown(example, alignment), 0)
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from . import dataset, experiment, persist
+from . import dataset, experiment, judging, persist
 from .aligners.base import TrainingReport
 from .annotate import missing
 from .errors import ConfigError
@@ -66,14 +66,15 @@ def train(
     log.info("%d pairs to train on, %d to score on", len(data.train), len(data.dev))
     tracker = TensorBoard(directory) if cfg["logger"]["tensorboard"] else Tracker()
     try:
-        found = _cross_validate(run, data) if cfg["cv"] else _fit(run, model, data, tracker, tell)
+        found = _cross_validate(run, data, tracker) if cfg["cv"] else _fit(run, model, data, tracker, tell)
         figures = {f"{name}_{key}": getattr(s, key) for name, s in found.items() for key in ("f1", "exact")}
-        tracker.outcome(run.settings(), figures)
+        own = found[experiment.output_name(model.aligner)]
+        tracker.outcome(run.settings(), {"f1": own.f1, "exact": own.exact, **figures})
     finally:
         tracker.close()
     persist.write_json(run.directory / SCORES, {name: s.to_dict() for name, s in found.items()})
     tell(str(run.directory if cfg["cv"] else run.destination))
-    return found[experiment.output_name(model.aligner)].f1
+    return own.f1
 
 
 def checked(config: Mapping[str, Any], families: Sequence[str]) -> dict[str, Any]:
@@ -180,13 +181,23 @@ def annotated(model: Model, data: dataset.Dataset, sidecar: bool = False) -> dat
     return dataset.Dataset(ready[: len(data.train)], ready[len(data.train) :])
 
 
-def _cross_validate(run: Run, data: dataset.Dataset) -> experiment.Scores:
+def _cross_validate(run: Run, data: dataset.Dataset, tracker: Tracker) -> experiment.Scores:
     cfg, config = run.cfg, run.model_config["aligner"]
     if data.dev:
         log.info("the dev pairs are not used: cross-validation scores the training pairs")
-    found, _ = experiment.cross_validate(
-        lambda: persist.build(config), data.train, cfg["cv"], cfg["seed"], cfg["links"]
+    judged, links = judging.Judged(cfg["links"]), cfg["links"]
+    found, predicted = experiment.cross_validate(
+        lambda: persist.build(config),
+        data.train,
+        cfg["cv"],
+        cfg["seed"],
+        links,
+        judged.add if tracker.keeps else None,
     )
+    if tracker.keeps:
+        judged.show(tracker)
+        shown = predicted[experiment.output_name(persist.build(config))]
+        experiment.Watch(tracker, examples=cfg["logger"]["examples"], links=links).show(shown, data.train)
     log.info("%d-fold cross-validation over %d pairs\n%s", cfg["cv"], len(data.train), experiment.table(found))
     return found
 
@@ -208,9 +219,14 @@ def _fit(
     predicted = experiment.predictions(model.aligner, scored)
     found = experiment.scores(scored, predicted, links)
     _save(run, model, run.destination, _signature(run, data.train, report, found))
+    last, own = max(report.iterations.values(), default=0), predicted[experiment.output_name(model.aligner)]
+    watch.show(own, scored, last)
     if data.dev:
-        watch.scores(found, max(report.iterations.values(), default=0))
-    watch.show(predicted[experiment.output_name(model.aligner)], scored)
+        watch.scores(found, last)
+    if data.dev and tracker.keeps:
+        judged = judging.Judged(links)
+        judged.add(model.aligner, scored, own)
+        judged.show(tracker, last)
     log.info("%s pairs, %d of them\n%s", "dev" if data.dev else "training", len(scored), experiment.table(found))
     return found
 

@@ -10,13 +10,22 @@ import numpy as np
 
 
 class Tracker:
-    """Takes figures and keeps none: what a run without TensorBoard writes to."""
+    """Takes figures and keeps none: what a run without TensorBoard writes to.
+
+    `keeps` says whether what takes time to work out is worth it.
+    """
+
+    keeps = False
 
     def scalars(self, values: Mapping[str, float], step: int) -> None: ...
 
     def histogram(self, name: str, values: np.ndarray, step: int) -> None: ...
 
     def text(self, name: str, markdown: str, step: int) -> None: ...
+
+    def image(self, name: str, pixels: np.ndarray, step: int) -> None: ...
+
+    def precision_recall(self, name: str, hits: np.ndarray, chances: np.ndarray, step: int) -> None: ...
 
     def outcome(self, settings: Mapping[str, Any], scores: Mapping[str, float]) -> None: ...
 
@@ -25,6 +34,8 @@ class Tracker:
 
 class TensorBoard(Tracker):
     """Event files under `directory`; view them with `tensorboard --logdir runs`."""
+
+    keeps = True
 
     def __init__(self, directory: str | Path) -> None:
         from torch.utils.tensorboard import SummaryWriter
@@ -42,8 +53,17 @@ class TensorBoard(Tracker):
     def text(self, name: str, markdown: str, step: int) -> None:
         self._writer.add_text(name, markdown, step)
 
+    def image(self, name: str, pixels: np.ndarray, step: int) -> None:
+        """[height, width, 3] bytes."""
+        self._writer.add_image(name, pixels, step, dataformats="HWC")
+
+    def precision_recall(self, name: str, hits: np.ndarray, chances: np.ndarray, step: int) -> None:
+        """Precision and recall at thresholds of the chances."""
+        self._writer.add_pr_curve(name, hits, chances, step)
+
     def outcome(self, settings: Mapping[str, Any], scores: Mapping[str, float]) -> None:
         """Hyperparameters and what came of them, so that a sweep can be compared in the HParams tab."""
+        self._writer.flush()  # they go to a second file, and who reads that looks no more at the first
         plain = {k: v if isinstance(v, (bool, int, float, str)) else str(v) for k, v in settings.items()}
         self._writer.add_hparams(plain, {f"outcome/{k}": float(v) for k, v in scores.items()}, run_name=".")
 

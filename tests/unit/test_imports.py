@@ -27,7 +27,7 @@ FLOORS = (
     ("model", "tasks"),
     ("systems",),
     ("persist",),
-    ("experiment", "dataset"),
+    ("experiment", "dataset", "judging"),
     ("training",),
     ("compare", "serve"),
     ("cli", "run"),
