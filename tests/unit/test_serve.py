@@ -133,16 +133,25 @@ def test_everyone_gets_their_own_answer(client, cli, model):
         assert all(pool.map(ask, range(160)))
 
 
+def near(found, wanted) -> bool:
+    """The same, but for the last digits of figures, which are a matter of what else is in a batch."""
+    if isinstance(wanted, dict):
+        return found.keys() == wanted.keys() and all(near(found[key], wanted[key]) for key in wanted)
+    if isinstance(wanted, list | tuple):
+        return len(found) == len(wanted) and all(map(near, found, wanted))
+    return found == (pytest.approx(wanted, abs=2e-6) if isinstance(wanted, float) else wanted)
+
+
 def test_explanations_are_the_models_own(client, model):
     source, target = "red dog house", "house red"
     loaded = persist.load(model)
     body = {"source": source, "target": target}
     answer = client.post("/explain", {**body, "top": 3}).json
     wanted = loaded.explain((source, target))
-    assert answer["links"] == [link.to_dict(3) for link in wanted.links()] and answer["links"]
+    assert near(answer["links"], [link.to_dict(3) for link in wanted.links()]) and answer["links"]
     assert answer["source"] == source.split() and answer["model"] == "tiny"
     unlinked = client.post("/explain", {**body, "link": [1, 1], "symmetrize": "union"}).json
-    assert unlinked["links"] == [loaded.explain((source, target), "union").link(1, 1).to_dict()]
+    assert near(unlinked["links"], [loaded.explain((source, target), "union").link(1, 1).to_dict()])
     assert unlinked["symmetrize"] == "union" and not unlinked["links"][0]["linked"]
 
 
