@@ -119,6 +119,7 @@ def test_bars_are_as_high_as_what_came_true():
     shown = [column[round(height * pictures.SIDE)] for height in (0.1, 0.3, 0.5, 0.65)]
     assert shown[0] == list(pictures.MISSED) and shown[1] == shown[2] == list(pictures.INVENTED)
     assert shown[3] == list(pictures.PAPER)
+    assert column[round(0.2 * pictures.SIDE)] == list(pictures.INK) != column[round(0.6 * pictures.SIDE)]
     empty = inner[:, 3 * pictures.SIDE // 4 + 5]
     assert not (empty == pictures.MISSED).all(axis=1).any()
 
