@@ -193,7 +193,7 @@ def read_back(data: dict) -> list[tuple]:
     """What assets/pairs.js reads, said once more."""
     out = []
     for id, source, target, flat, *_ in data["pairs"]:
-        words = [side.split(" ") if isinstance(side, str) else side for side in (source, target)]
+        words = [(side.split(" ") if side else []) if isinstance(side, str) else side for side in (source, target)]
         links = {tuple(flat[k : k + 2]): tuple(flat[k + 2 : k + 4]) for k in range(0, len(flat), 4)}
         out.append((id or None, *words, links))
     return out
