@@ -103,6 +103,8 @@ def test_words_written_together_and_acronyms_are_seen():
     assert "many_one.together" in on["book store", "book-store", 1, 1]
     assert "many_one.acronym" in on["United Nations", "U.N.", 5, 4]
     assert sum(any("acronym" in name for name in names) for names in on.values()) == 1
+    small = said("we saw old maps", "om was there")
+    assert not any("acronym" in name for names in small.values() for name in names)
     turned = said("a book-store of the U.N.", "the book store of the United Nations")
     assert "one_many.acronym" in turned["U.N.", "United Nations", 4, 5]
 
