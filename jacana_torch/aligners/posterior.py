@@ -167,14 +167,13 @@ def held_out(one: Crf, other: Crf, examples: Sequence[Example], folds: int, seed
 
 def sampled(one: Crf, other: Crf, examples: Sequence[Example]) -> Sample:
     """Every cell's posteriors in both directions, and whether gold links it."""
-    parts, count = [], 0
+    parts = []
     for places, both in both_ways(one, other, [e.pair for e in examples]):
         grid, gold = both.grid, [examples[place].gold for place in places]
         hits = np.zeros(grid.n_cells, dtype=bool)
         for start, width, links in zip(grid.cell_start.tolist(), grid.n_target.tolist(), gold, strict=True):
             hits[[start + i * width + j for i, j in links.sure]] = True  # type: ignore[union-attr]
-        parts.append(Sample(*both.posteriors(), hits, grid.pair + count))
-        count += len(places)
+        parts.append(Sample(*both.posteriors(), hits, grid.pair))
     return Sample.joined(parts)
 
 

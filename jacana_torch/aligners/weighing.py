@@ -39,7 +39,7 @@ class Weighing:
             out[likely] = self.chances(forward[likely], backward[likely])
             return out
         odds = self.forward * log_odds(forward) + self.backward * log_odds(backward) + self.bias
-        return 1 / (1 + np.exp(-odds))
+        return likelihood(odds)
 
     def _lowest(self, least: float) -> float:
         """Where both directions' chances are lower than this, the weighed one is lower than `least`."""
@@ -99,6 +99,11 @@ def log_odds(chances: np.ndarray) -> np.ndarray:
     return np.log(certain) - np.log1p(-certain)
 
 
+def likelihood(odds: np.ndarray) -> np.ndarray:
+    with np.errstate(over="ignore"):  # of odds beyond e^-700, which are 0
+        return 1 / (1 + np.exp(-odds))
+
+
 def weighed(sample: Sample) -> Weighing:
     """The likeliest weights and bias by Newton's method, under a prior as strong as a few cells that keeps them
     near what they are where nothing is learnt."""
@@ -107,7 +112,7 @@ def weighed(sample: Sample) -> Weighing:
     weights = prior.copy()
     loss = _loss(x, sample.hit, weights, prior)
     for _ in range(STEPS):
-        chances = 1 / (1 + np.exp(-(x @ weights)))
+        chances = likelihood(x @ weights)
         gradient = x.T @ (chances - sample.hit) + weights - prior
         curvature = (x * (chances * (1 - chances))[:, None]).T @ x + np.eye(3)
         step = np.linalg.solve(curvature, gradient)

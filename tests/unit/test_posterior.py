@@ -43,7 +43,7 @@ def examples(seed: int, count: int) -> list[Example]:
 
 def chain(**settings) -> Crf:
     families = {"string": String(), "context": Context(), "distortion": Distortion()}
-    return Crf(families, max_iterations=12, batch_cells=200, **settings)
+    return Crf(families, max_iterations=12, batch_cells=60, **settings)
 
 
 def made(symmetrize="intersection") -> Bidirectional:
@@ -189,8 +189,21 @@ def test_the_weighing_is_the_likeliest():
     for name, at_most in (("forward", 0.1), ("backward", 0.1), ("bias", 0.15)):
         assert abs(getattr(found, name) - getattr(truth, name)) < at_most
 
+    assert_likeliest(found, sample)
+
+
+def test_the_likeliest_weighing_is_found_where_newton_s_steps_go_too_far():
+    rng = np.random.default_rng(0)
+    sure = np.array([1e-6, 1 - 1e-6])
+    sample = Sample(rng.choice(sure, 400), rng.choice(sure, 400), rng.random(400) < 0.02, np.zeros(400, int))
+    assert_likeliest(weighed(sample), sample)
+
+
+def assert_likeliest(found: Weighing, sample: Sample) -> None:
+    """No step makes it likelier."""
+
     def loss(w: Weighing) -> float:
-        prior, chances = Weighing(), w.chances(forward, backward)
+        prior, chances = Weighing(), w.chances(sample.forward, sample.backward)
         near = sum((getattr(w, n) - getattr(prior, n)) ** 2 for n in ("forward", "backward", "bias")) / 2
         return near - np.log(np.where(sample.hit, chances, 1 - chances)).sum()
 
@@ -250,6 +263,8 @@ def test_folds_are_judged_by_chains_that_never_saw_them(monkeypatch):
 def test_a_sample_says_which_cells_are_gold(both):
     corpus = examples(6, 15)
     sample = sampled(both.forward, both.backward, corpus)
+    assert len(list(both_ways(both.forward, both.backward, [e.pair for e in corpus]))) > 1
+    assert np.unique(sample.pair).tolist() == list(range(15))
     cells = {}
     for pair, forward, backward, hit in zip(sample.pair, sample.forward, sample.backward, sample.hit, strict=True):
         cells.setdefault(int(pair), []).append((forward, backward, hit))
