@@ -93,12 +93,16 @@ class Coordinates:
 
     def _extent(self, pairs: slice) -> tuple[slice, slice, slice]:
         """The source tokens, target tokens and cells of pairs that follow one another."""
-        starts, sizes = (
-            (self.source_start, self.target_start, self.cell_start),
-            (len(self.source_pair), len(self.target_pair), self.n_cells),
+
+        def between(start: np.ndarray, size: int) -> slice:
+            bounds = np.append(start, size)
+            return slice(int(bounds[pairs.start]), int(bounds[pairs.stop]))
+
+        return (
+            between(self.source_start, len(self.source_pair)),
+            between(self.target_start, len(self.target_pair)),
+            between(self.cell_start, self.n_cells),
         )
-        bounds = (np.append(start, size) for start, size in zip(starts, sizes, strict=True))
-        return tuple(slice(int(at[pairs.start]), int(at[pairs.stop])) for at in bounds)
 
     def like_widths(self) -> Iterator[slice]:
         width = self.n_target + MARGIN

@@ -161,13 +161,14 @@ class Grid(Coordinates):
         """[C] a figure of the two words of each cell; the same from either side unless `directed`."""
         if self._mirror is None:
             return self.meeting(signal.key).figure(signal)
-        seen = signal.from_the_other_side if directed else signal
-        return self.memo(seen, lambda: self._mirror.figure(seen)[self._mirror.by_column])
+        mirror, seen = self._mirror, signal.from_the_other_side if directed else signal
+        return self.memo(seen, lambda: mirror.figure(seen)[mirror.by_column])
 
     def laid_out(self, margin: int = MARGIN) -> Laid:
         """The cells on a canvas with at least this margin."""
-        if self._mirror is not None:
-            return self.memo(("laid out", margin), lambda: self._mirror.laid_out(margin).turn(self._mirror))
+        mirror = self._mirror
+        if mirror is not None:
+            return self.memo(("laid out", margin), lambda: mirror.laid_out(margin).turn(mirror))
         return self.memo(
             ("laid out", margin), lambda: Laid.of(Canvas.of(self.n_source, self.n_target, margin), self)
         )

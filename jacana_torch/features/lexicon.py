@@ -11,7 +11,8 @@ from threading import RLock
 
 import numpy as np
 
-Compute = Callable[[Sequence], Sequence | np.ndarray]
+Word = str | tuple
+Compute = Callable[[list], Sequence | np.ndarray]
 
 
 class Lexicon:
@@ -20,7 +21,7 @@ class Lexicon:
     What is met is taken for the word that `normal` makes of it; it is made once.
     """
 
-    def __init__(self, normal: Callable[[Hashable], Hashable] = lambda met: met) -> None:
+    def __init__(self, normal: Callable[[Word], Word] = lambda met: met) -> None:
         self._normal = normal
         self._number_of_met: dict = {}
         self.lock = RLock()
@@ -33,7 +34,7 @@ class Lexicon:
     def __len__(self) -> int:
         return len(self.words)
 
-    def numbers(self, met: Iterable[Hashable]) -> np.ndarray:
+    def numbers(self, met: Iterable[Word]) -> np.ndarray:
         """The number of each word; those never met before get the next ones."""
         met = list(met)
         numbers = np.fromiter(map(self._number_of_met.get, met, repeat(-1)), np.int64, len(met))
@@ -41,7 +42,7 @@ class Lexicon:
             numbers[k] = self._learnt(met[k])
         return numbers
 
-    def _learnt(self, met: Hashable) -> int:
+    def _learnt(self, met: Word) -> int:
         word = self._normal(met)
         if word not in self._number:
             self.words.append(word)  # first: a word without a number does no harm if this is interrupted
@@ -67,7 +68,7 @@ class Lexicon:
         codes = self.attribute(("named", name), lambda words: self._named(name, compute(words)))
         return tuple(self._codes[name]), codes
 
-    def _named(self, name: Hashable, values: Sequence) -> np.ndarray:
+    def _named(self, name: Hashable, values: Sequence | np.ndarray) -> np.ndarray:
         number = self._codes.setdefault(name, {})
         return np.array([-1 if v is None else number.setdefault(v, len(number)) for v in values], dtype=np.int64)
 
@@ -75,7 +76,7 @@ class Lexicon:
         """[W] equal numbers for words of which `compute` gives equal values; "" and None equal nothing."""
         number = self._codes.setdefault(("codes", name), {})
 
-        def coded(words: Sequence) -> np.ndarray:
+        def coded(words: list) -> np.ndarray:
             values = compute(words)
             first = len(self.words) - len(words)
             return np.array(

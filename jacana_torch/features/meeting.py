@@ -15,7 +15,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from .lexicon import Lexicon
+from .lexicon import Compute, Lexicon, Word
 
 T = TypeVar("T")
 
@@ -34,16 +34,16 @@ class WordKey:
     form: Callable[[str], str] | None
     layers: tuple[str, ...] = ()
 
-    def met(self, tokens: list[str], layer: Callable[[str], list]) -> Iterable[Hashable]:
+    def met(self, tokens: list[str], layer: Callable[[str], list]) -> Iterable[Word]:
         """What a lexicon is asked for: tokens as they are, with their layers."""
         layers = [layer(name) for name in self.layers]
         return zip(*([tokens] if self.form else []), *layers, strict=True) if layers else tokens
 
-    def word(self, met: Hashable) -> Hashable:
+    def word(self, met: Word) -> Word:
         """The word that these count as: a string, or a tuple where there are layers."""
         if self.form is None:
             return met
-        return (self.form(met[0]), *met[1:]) if self.layers else self.form(met)
+        return (self.form(met[0]), *met[1:]) if isinstance(met, tuple) else self.form(met)
 
 
 @dataclass(frozen=True)
@@ -80,12 +80,12 @@ class WordPairs:
         plain = self.shared(("part", place), compute)
         return plain.flipped() if self.swapped else plain
 
-    def equal(self, name: Hashable, compute: Callable[[list], list]) -> np.ndarray:
+    def equal(self, name: Hashable, compute: Compute) -> np.ndarray:
         """[U] whether `compute` gives the two words equal values."""
         codes = self.lexicon.codes(name, compute)
         return codes[self.left] == codes[self.right]
 
-    def both(self, name: Hashable, compute: Callable[[list], list]) -> np.ndarray:
+    def both(self, name: Hashable, compute: Compute) -> np.ndarray:
         """[U] whether `compute` says yes of both words."""
         yes = self.lexicon.attribute(name, lambda words: np.array(compute(words), dtype=bool))
         return yes[self.left] & yes[self.right]

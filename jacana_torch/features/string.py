@@ -225,7 +225,8 @@ def _identity_by_word(pairs: WordPairs) -> Block:
 def _function_pairs(pairs: WordPairs) -> Block:
     """Which two function words meet (`of~for`): a closed class, so training sees every pair that matters."""
     ask = np.flatnonzero(pairs.both("function", _each(FUNCTION_WORDS.__contains__)) & ~identical(pairs))
-    words, names = pairs.lexicon.words, {}
+    words = pairs.lexicon.words
+    names: dict[str, int] = {}
     number = np.full(len(pairs), -1, dtype=np.int64)
     for u in ask.tolist():
         name = f"{words[pairs.left[u]].lower()}~{words[pairs.right[u]].lower()}"

@@ -59,13 +59,17 @@ class Vectors:
         null: list[Block] = []
         for which in self.vectors:
             found = _Cosines(grid, _store(which))
-            beside = [grid.from_either_side(("vectors.rivals", which), lambda f=found: table_of(_competition(f)))]
-            if self.phrases:
-                phrases = grid.from_either_side(("vectors.phrases", which), lambda f=found: table_of(_phrases(f)))
-                beside.append(phrases)
+            beside = self._beside(grid, which, found)
             link += [_prefixed(label_of(which), names, table, laid.place) for names, table in beside]
             null.append(_prefixed(label_of(which), *_null_columns(found)))
         return NodeBlocks(tuple(link), tuple(null))
+
+    def _beside(self, grid: Grid, which: str, found: _Cosines) -> list[Named]:
+        """What the vectors of the words around two words say."""
+        said = [grid.from_either_side(("vectors.rivals", which), lambda: table_of(_competition(found)))]
+        if self.phrases:
+            said.append(grid.from_either_side(("vectors.phrases", which), lambda: table_of(_phrases(found))))
+        return said
 
     def _cosines(self, store: Store, pairs: WordPairs) -> Named:
         """What the vectors of two words say of them."""

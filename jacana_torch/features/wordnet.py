@@ -101,7 +101,8 @@ class WordNet:
         used, place = np.unique(np.concatenate([left[ask], right[ask]]), return_inverse=True)
         queries = self._queries([pairs.lexicon.words[w] for w in used.tolist()])
         found = wordnet().related_both_ways(queries, place[: len(ask)], place[len(ask) :], self.depth)
-        return tuple({name: _spread(values, ask, len(pairs)) for name, values in way.items()} for way in found)
+        there, back = ({name: _spread(values, ask, len(pairs)) for name, values in way.items()} for way in found)
+        return there, back
 
 
 def _spread(values: np.ndarray, at: np.ndarray, size: int) -> np.ndarray:
