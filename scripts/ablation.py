@@ -11,13 +11,13 @@ approximate randomisation.
 from __future__ import annotations
 
 import argparse
-import logging
 import sys
 from collections.abc import Mapping, Sequence
 
+from outcome import outcome
 from validation import Validation
 
-from jacana_torch.errors import ConfigError, JacanaError
+from jacana_torch.errors import ConfigError
 from jacana_torch.evaluate import Counts, Score, count
 from jacana_torch.evaluate.significance import ROUNDS, Difference, differences
 from jacana_torch.types import Alignment, Example
@@ -79,15 +79,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", nargs="+", metavar="FAMILY", help="leave out these, and not each in its turn")
     parser.add_argument("--which", metavar="NAME", help="a direction or symmetrizer (default: the best one)")
     options = parser.parse_intermixed_args(arguments)
-    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
-    try:
+
+    def script() -> None:
         validation = Validation(options.overrides)
         families = options.only or [f for f in validation.families if f not in validation.run.cfg["drop"]]
         sys.stdout.write(f"{ablation(validation, families, options.which)}\n")
-    except JacanaError as error:
-        sys.stderr.write(f"{error}\n")
-        return 2
-    return 0
+
+    return outcome(script)
 
 
 if __name__ == "__main__":

@@ -15,13 +15,14 @@ import sys
 from collections.abc import Sequence
 
 import numpy as np
+from outcome import outcome
 from validation import FOLDS, Validation
 
 from jacana_torch import experiment, persist
 from jacana_torch.aligners.bidirectional import Bidirectional
 from jacana_torch.aligners.posterior import sampled
 from jacana_torch.aligners.weighing import Weighing
-from jacana_torch.errors import ConfigError, JacanaError
+from jacana_torch.errors import ConfigError
 from jacana_torch.evaluate.calibration import log_loss, reliability
 
 CANDIDATE = 0.01
@@ -87,15 +88,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("overrides", nargs="*", metavar="OVERRIDE")
     options = parser.parse_args(arguments)
-    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
-    try:
+
+    def script() -> None:
         validation = Validation([*options.overrides, "symmetrize=posterior"])
         title = f"`{' '.join(options.overrides)}`"
         sys.stdout.write(f"{report(title, *judged(validation))}\n")
-    except JacanaError as error:
-        sys.stderr.write(f"calibration.py: {error}\n")
-        return 2
-    return 0
+
+    return outcome(script)
 
 
 if __name__ == "__main__":

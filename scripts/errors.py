@@ -11,7 +11,6 @@ PPDB are asked where they are installed, tags come with the corpus or from NLTK'
 from __future__ import annotations
 
 import argparse
-import logging
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -19,9 +18,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from link_kinds import GROUPS, Case, Kind, cases_of
+from outcome import outcome
 
 from jacana_torch import corpora, resources
-from jacana_torch.errors import ConfigError, CorpusError, JacanaError
+from jacana_torch.errors import ConfigError, CorpusError
 from jacana_torch.types import Alignment, Example
 
 HEAD = ("gold links", "missed", "% of kind", "% of all missed", "invented", "% of all invented", "would be exact")
@@ -122,8 +122,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--which", metavar="NAME", help="with --train: a direction or symmetrizer (default: the best)"
     )
     options = parser.parse_intermixed_args(arguments)
-    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
-    try:
+
+    def script() -> None:
         if options.train:
             from validation import Validation  # brings hydra and torch, which two files do without
 
@@ -138,10 +138,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         else:
             parser.error("two files, gold and predicted; or --train and what `jacana-torch train` takes")
         sys.stdout.write(f"{report(title, cases_of(tagged(examples), found))}\n")
-    except JacanaError as error:
-        sys.stderr.write(f"{error}\n")
-        return 2
-    return 0
+
+    return outcome(script)
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ import numpy as np
 from ...errors import ConfigError, ModelError
 from ...types import Alignment, Example, SentencePair, trusted
 from ..base import Step, TrainingReport, Watcher, learnable
+from ..portions import portions
 from .features import JOINT, Extractor, Problem
 from .search import Model, search
 from .words import Lexicon
@@ -94,7 +95,7 @@ class Stanford:
         return out
 
     def _problems(self, pairs: Sequence[SentencePair]) -> Iterator[Problem]:
-        for some in _some(pairs):
+        for some in portions(pairs, _size, CELLS_AT_ONCE):
             yield from self._extract(some)
 
     def _model(self, problem: Problem, weights: np.ndarray) -> Model:
@@ -192,21 +193,12 @@ def injective(gold: Alignment, problem: Problem, identical: int) -> np.ndarray:
     return choice
 
 
-def _some(pairs: Sequence[SentencePair]) -> Iterator[list[SentencePair]]:
-    """Pairs in order, as many at once as fit in memory; one that does not is an error."""
-    some: list[SentencePair] = []
-    cells = 0
-    for pair in pairs:
-        m, n = len(pair.source), len(pair.target)
-        if (m + 1) ** 2 * n > LARGEST_PAIR:
-            raise ConfigError(
-                f"a pair of {m} x {n} tokens is more than this searches ({LARGEST_PAIR:,} choices of two links): "
-                "split it into sentences"
-            )
-        if some and cells + m * n > CELLS_AT_ONCE:
-            yield some
-            some, cells = [], 0
-        some.append(pair)
-        cells += m * n
-    if some:
-        yield some
+def _size(pair: SentencePair) -> int:
+    """The cells of a pair; one that does not fit in memory is an error."""
+    m, n = len(pair.source), len(pair.target)
+    if (m + 1) ** 2 * n > LARGEST_PAIR:
+        raise ConfigError(
+            f"a pair of {m} x {n} tokens is more than this searches ({LARGEST_PAIR:,} choices of two links): "
+            "split it into sentences"
+        )
+    return m * n

@@ -7,7 +7,7 @@ ppdbSim) and `weight` (w) by the F1 of its training examples, as the paper does.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -16,6 +16,7 @@ from ...errors import ConfigError
 from ...evaluate import score
 from ...types import Alignment, Example, SentencePair, trusted
 from ..base import State, Step, TrainingReport, Watcher
+from ..portions import portions
 from . import content, entities, paraphrases, sequences, stopwords
 from .board import Board
 from .similarity import tables
@@ -73,7 +74,7 @@ class Sultan:
         return paraphrases.RESOURCES[paraphrases.chosen(self.paraphrases)]
 
     def align(self, pairs: Sequence[SentencePair]) -> list[Alignment]:
-        return [self._one(pair) for chunk in _chunks(pairs) for pair in self.prepared(chunk)]
+        return [self._one(pair) for some in portions(pairs, _size, CELLS_AT_ONCE) for pair in self.prepared(some)]
 
     def prepared(self, pairs: Sequence[SentencePair]) -> list[Prepared]:
         """All that does not depend on the parameters."""
@@ -100,24 +101,15 @@ class Sultan:
         return known
 
 
-def _chunks(pairs: Sequence[SentencePair]) -> Iterator[list[SentencePair]]:
-    """Pairs in order, some hundreds at a time; one beyond LARGEST_PAIR is an error, not an hour."""
-    chunk: list[SentencePair] = []
-    cells = 0
-    for pair in pairs:
-        m, n = len(pair.source), len(pair.target)
-        if m * n > LARGEST_PAIR:
-            raise ConfigError(
-                f"a pair of {m} x {n} tokens is more than this aligns ({LARGEST_PAIR:,} cells): "
-                "split it into sentences"
-            )
-        if chunk and cells + m * n > CELLS_AT_ONCE:
-            yield chunk
-            chunk, cells = [], 0
-        chunk.append(pair)
-        cells += m * n
-    if chunk:
-        yield chunk
+def _size(pair: SentencePair) -> int:
+    """The cells of a pair; one beyond LARGEST_PAIR is an error, not an hour."""
+    m, n = len(pair.source), len(pair.target)
+    if m * n > LARGEST_PAIR:
+        raise ConfigError(
+            f"a pair of {m} x {n} tokens is more than this aligns ({LARGEST_PAIR:,} cells): "
+            "split it into sentences"
+        )
+    return m * n
 
 
 @dataclass
@@ -144,7 +136,7 @@ class TunedSultan(Sultan):
         if not gold:
             raise ConfigError("there are no aligned examples to search with")
         pairs = [e.pair for e in examples if e.gold is not None]
-        prepared = [pair for chunk in _chunks(pairs) for pair in self.prepared(chunk)]
+        prepared = [pair for some in portions(pairs, _size, CELLS_AT_ONCE) for pair in self.prepared(some)]
         descending = sorted(self.grid, reverse=True)
         combinations = [(self.similarity, self.weight), *((s, w) for s in descending for w in descending)]
         best: tuple[float, float, float] | None = None

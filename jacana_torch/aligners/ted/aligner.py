@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from ...errors import ConfigError
 from ...types import Alignment, SentencePair, trusted
+from ..portions import portions
 from .distance import mapping
 from .problem import UNIT, Problem
 from .words import OTHER, words_of
@@ -56,7 +57,7 @@ class Ted:
         return ("wordnet",) * self.wordnet
 
     def align(self, pairs: Sequence[SentencePair]) -> list[Alignment]:
-        return [alignment for some in _some(pairs) for alignment in self._align(some)]
+        return [alignment for some in portions(pairs, _size, CELLS_AT_ONCE) for alignment in self._align(some)]
 
     def _align(self, pairs: Sequence[SentencePair]) -> list[Alignment]:
         full = [pair for pair in pairs if len(pair.source) and len(pair.target)]
@@ -138,18 +139,8 @@ def _too_large(pair: SentencePair, entries: int) -> str:
     )
 
 
-def _some(pairs: Sequence[SentencePair]) -> Iterator[list[SentencePair]]:
-    """Pairs in order, about a thousand at a time, fewer if they are long."""
-    some: list[SentencePair] = []
-    cells = 0
-    for pair in pairs:
-        size = len(pair.source) * len(pair.target)
-        if size > LARGEST_PAIR:
-            raise ConfigError(_too_large(pair, size))
-        if some and cells + size > CELLS_AT_ONCE:
-            yield some
-            some, cells = [], 0
-        some.append(pair)
-        cells += size
-    if some:
-        yield some
+def _size(pair: SentencePair) -> int:
+    size = len(pair.source) * len(pair.target)
+    if size > LARGEST_PAIR:
+        raise ConfigError(_too_large(pair, size))
+    return size

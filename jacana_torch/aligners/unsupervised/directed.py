@@ -22,6 +22,7 @@ from ...types import Alignment, Example, SentencePair, trusted
 from ..base import Step, TrainingReport, Watcher
 from ..crf import usable_device
 from ..decoding import LARGEST_PAIR
+from ..portions import portions
 from .em import Direction, Settings, as_expected, iterate
 from .jumps import Jumps
 from .lattice import Chains, Moves, Posterior
@@ -147,7 +148,11 @@ class Directed(ABC):
         full = [k for k, a in enumerate(out) if a.n_source and a.n_target]
         if full and self.moves is None:
             raise ModelError(f"the {self.part} direction has not been trained: fit it, or go on with resume=DIR")
-        for places in _chunks(full, out, 8 * self.batch_cells):
+
+        def cells(place: int) -> int:
+            return check_length(out[place].n_source, out[place].n_target)
+
+        for places in portions(full, cells, 8 * self.batch_cells):
             words = [(words_of(pairs[k].source, self.form), words_of(pairs[k].target, self.form)) for k in places]
             for place, alignment in self._aligned(Text(words)):
                 out[places[place]] = alignment
@@ -231,24 +236,10 @@ def lexicon(pairs: Sequence[WordPair]) -> dict[str, int]:
     return {word: max(counts[word], 1) for word in words}
 
 
-def check_length(m: int, n: int) -> None:
+def check_length(m: int, n: int) -> int:
+    """The cells of a pair of so many tokens."""
     if max(m, n) > LONGEST:
         raise ConfigError(
             f"a pair of {m} x {n} tokens is more than this aligns ({LONGEST:,} on a side): split it into sentences"
         )
-
-
-def _chunks(places: Sequence[int], sizes: Sequence[Alignment], most_cells: int) -> Iterator[list[int]]:
-    """Places in order, as many at a time as their cells allow."""
-    chunk: list[int] = []
-    cells = 0
-    for place in places:
-        m, n = sizes[place].n_source, sizes[place].n_target
-        check_length(m, n)
-        if chunk and cells + m * n > most_cells:
-            yield chunk
-            chunk, cells = [], 0
-        chunk.append(place)
-        cells += m * n
-    if chunk:
-        yield chunk
+    return m * n
