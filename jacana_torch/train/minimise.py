@@ -42,11 +42,18 @@ class DivergedError(JacanaError):
 
 @dataclass
 class _Search:
-    """The function in scaled coordinates z = x / scale, and the best point seen so far."""
+    """The function in scaled coordinates z = x / scale, and the best point seen so far.
+
+    `certified`  what is left to gain is within the tolerance.
+    """
 
     closure: Closure
     scale: np.ndarray
     best_x: np.ndarray
+    tolerance: float
+    curvature: float | None
+    callback: Callback | None
+    certified: bool = False
     best_loss: float = np.inf
     best_gradient: np.ndarray = field(default_factory=lambda: np.zeros(0))
     evaluations: int = 0
@@ -61,6 +68,15 @@ class _Search:
         if loss < self.best_loss:
             self.best_x, self.best_loss, self.best_gradient = x.copy(), loss, gradient.copy()
         return loss, gradient * self.scale
+
+    def after_step(self, z: np.ndarray) -> None:
+        self.iterations += 1
+        norm = float(np.linalg.norm(self.best_gradient))
+        if self.callback is not None:
+            self.callback(self.iterations, self.best_x, self.best_loss, norm)
+        if self.curvature and norm**2 / (2 * self.curvature) <= self.tolerance * max(abs(self.best_loss), 1.0):
+            self.certified = True
+            raise StopIteration  # what ends scipy's search
 
     def _check(self, loss: float, gradient: np.ndarray) -> None:
         if gradient.shape != self.best_x.shape:
@@ -100,8 +116,6 @@ def minimise(
 
     Ctrl-C ends the search and gives the best point so far.
     """
-    from scipy.optimize import minimize  # slow to import, and only training needs it
-
     start = np.array(x0, dtype=np.float64).reshape(-1)
     scale = np.ones_like(start) if scale is None else np.asarray(scale, dtype=np.float64).reshape(-1)
     if scale.shape != start.shape or not (np.isfinite(scale) & (scale > 0)).all():
@@ -109,37 +123,27 @@ def minimise(
     if start.size == 0:
         loss, _ = closure(start)
         return Result(start, float(loss), 0, 1, True, False, "there is nothing to minimise over")
-    search = _Search(closure, scale, start)
-    state = {"certified": False}
+    search = _Search(closure, scale, start, tolerance, curvature, callback)
+    small = 1e-15 if curvature else tolerance  # the certificate decides; this is for when rounding stalls it
+    options = {"ftol": small, "gtol": 1e-14, "maxls": 40, "maxcor": history}
+    return _ended(search, options | {"maxiter": max_iterations, "maxfun": 20 * max_iterations + 20})
 
-    def after(z: np.ndarray) -> None:
-        search.iterations += 1
-        norm = float(np.linalg.norm(search.best_gradient))
-        if callback is not None:
-            callback(search.iterations, search.best_x, search.best_loss, norm)
-        if curvature and norm**2 / (2 * curvature) <= tolerance * max(abs(search.best_loss), 1.0):
-            state["certified"] = True
-            raise StopIteration
 
-    # With a curvature the certificate decides; scipy's own criterion is then only for when rounding stalls it.
-    small = 1e-15 if curvature else tolerance
-    options: dict[str, float] = {
-        "maxiter": max_iterations,
-        "maxfun": 20 * max_iterations + 20,
-        "maxcor": history,
-        "maxls": 40,
-    }
-    options |= {"ftol": small, "gtol": 1e-14}
+def _ended(search: _Search, options: dict[str, float]) -> Result:
+    from scipy.optimize import minimize  # slow to import, and only training needs it
+
+    start, after = search.best_x / search.scale, search.after_step
     try:
-        found = minimize(search, start / scale, jac=True, method="L-BFGS-B", callback=after, options=options)
+        found = minimize(search, start, jac=True, method="L-BFGS-B", callback=after, options=options)
     except KeyboardInterrupt:
         log.warning("interrupted at iteration %d: keeping the best point so far", search.iterations)
         return _result(search, False, True, "interrupted")
-    message = "the loss is within tolerance of its minimum" if state["certified"] else str(found.message)
-    converged = state["certified"] or found.status == 0
-    if not converged:
+    if search.certified:
+        return _result(search, True, False, "the loss is within tolerance of its minimum")
+    reached, message = found.status == 0, str(found.message)
+    if not reached:
         log.warning("stopped after %d iterations short of the accuracy asked for: %s", search.iterations, message)
-    return _result(search, converged, False, message)
+    return _result(search, reached, False, message)
 
 
 def _result(search: _Search, converged: bool, interrupted: bool, message: str) -> Result:
