@@ -263,7 +263,7 @@ class _Known:
         return ((code.view(np.uint64) * _SCATTER) >> self._shift).view(np.int64)
 
     def look_up(self, code: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
-        """[C] figures of each signal, and [C] whether they are there; a run at a time, which stays in the cache."""
+        """[C] figures of each signal, and [C] whether they are there; runs that stay in the cache."""
         figures = [np.empty(len(code), dtype=signal.precision) for signal in self.signals]
         found = np.empty(len(code), dtype=bool)
         for first in range(0, len(code), _RUN):

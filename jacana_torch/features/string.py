@@ -66,7 +66,7 @@ def _similarities(pairs: WordPairs) -> np.ndarray:
 
 
 def _fuzz(pairs: WordPairs, scorer: Callable, ask: np.ndarray) -> np.ndarray:
-    """[U] the scorer's figures for the pairs `ask`, 0 for the others; every measure is the same in either order."""
+    """[U] the scorer's figures for the pairs `ask`, 0 for the others; measures are the same in either order."""
     from rapidfuzz.process import cpdist
 
     lower = pairs.lexicon.attribute("lower", lambda words: _objects([w.lower() for w in words]))
