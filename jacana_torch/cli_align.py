@@ -182,12 +182,11 @@ def _loaded(model: str, device: str) -> Model:
         os.environ.setdefault(variable, "1")
     gc.disable()  # nothing of all that comes now is garbage, and looking for some takes a tenth of the start
     try:
-        import torch
-
         from . import persist
 
-        torch.set_num_threads(1)
         loaded = persist.load(model, device=device)
+        if "torch" in sys.modules:  # most models do without
+            sys.modules["torch"].set_num_threads(1)
     finally:
         gc.enable()
     gc.freeze()

@@ -8,24 +8,26 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 
 from ..crf.layout import Layout
 from ..crf.linear import RawBlock
-from ..crf.objective import Lattices, Objective, lattices
 from ..crf.states import POLICIES, gold_states
 from ..errors import ConfigError, ModelError
 from ..explain import Explanation
 from ..features.base import Block, EdgeFamily, NodeFamily
 from ..features.featureset import FeatureBatch, FeatureSet
 from ..symmetrize import Symmetrizer
-from ..train.minimise import minimise
 from ..types import Alignment, Example, SentencePair
 from .base import CannotExplain, Step, TrainingReport, Watcher
 from .decoding import decoded, grids
 from .scoring import Scorer, known_columns, node_scores, numbered
+
+if TYPE_CHECKING:
+    from ..crf.objective import Lattices
+    from ..crf.strips import Flat
 
 log = logging.getLogger(__name__)
 
@@ -99,6 +101,9 @@ class Crf:
     def fit(
         self, examples: Sequence[Example], dev: Sequence[Example] = (), watch: Watcher | None = None
     ) -> TrainingReport:
+        from ..crf.objective import Objective  # starts torch, which aligning does without
+        from ..train.minimise import minimise
+
         examples = [e for e in examples if e.gold is not None and len(e.pair.source) and len(e.pair.target)]
         if not examples:
             raise ConfigError("there is nothing to train on: no example has gold links and words on both sides")
@@ -142,6 +147,8 @@ class Crf:
         )  # fmt: skip
 
     def _lattices(self, batch: FeatureBatch, names: Sequence[str]) -> Lattices:
+        from ..crf.objective import lattices
+
         number = {name: i for i, name in enumerate(names)}
         layout = Layout(batch.n_source, batch.n_target, self.batch_cells, self.device)
 
@@ -172,9 +179,7 @@ class Crf:
             return out
         if prepared.names != self.names:
             raise ValueError("these pairs were prepared for another set of features")
-        with torch.no_grad():
-            flat = prepared.lattices.flat(torch.as_tensor(self.weights, dtype=torch.float64, device=self.device))
-        found = decoded(prepared.lattices.layout, flat, confidence)
+        found = decoded(prepared.lattices.layout, prepared.lattices.numbers(self.weights), confidence)
         for place, alignment in zip(prepared.full, found, strict=True):
             out[place] = alignment
         return out
@@ -203,13 +208,10 @@ class Crf:
         """Links of pairs of these lengths, all with words on both sides, from their node scores."""
         return decoded(*self.scored(n_source, n_target, nodes), confidence)
 
-    def scored(
-        self, n_source: np.ndarray, n_target: np.ndarray, nodes: np.ndarray
-    ) -> tuple[Layout, tuple[torch.Tensor, ...]]:
+    def scored(self, n_source: np.ndarray, n_target: np.ndarray, nodes: np.ndarray) -> tuple[Layout, Flat]:
         """The lattices of such pairs, and their flat scores."""
         layout = Layout(n_source, n_target, self.batch_cells, self.device)
-        vectors = (nodes, *self.scorer().edges(layout))
-        return layout, tuple(torch.as_tensor(vector, device=self.device) for vector in vectors)
+        return layout, (nodes, *self.scorer().edges(layout))
 
     def explain(
         self, pairs: Sequence[SentencePair], symmetrize: Symmetrizer | str | None = None
@@ -246,6 +248,8 @@ def prior_factors(names: Sequence[str], priors: Mapping[str, float]) -> np.ndarr
 def usable_device(device: str) -> str:
     """The device, if torch can use it here; an error that says why not before any work is done."""
     if device != "cpu":  # asking wakes the driver up, so only where there is a question
+        import torch
+
         try:
             torch.zeros(1, dtype=torch.float64, device=device)
         except (RuntimeError, AssertionError, NotImplementedError, TypeError) as error:

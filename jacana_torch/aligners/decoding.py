@@ -6,13 +6,14 @@ Pairs in, grids out; a layout and its scores in, alignments with posteriors out.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from types import ModuleType
+from typing import Any
 
 import numpy as np
-import torch
 
-from ..crf.inference import marginals, viterbi
-from ..crf.layout import Bucket, Layout
-from ..crf.potentials import Potentials
+from ..crf import plain
+from ..crf.layout import Layout
+from ..crf.strips import Flat
 from ..errors import ConfigError
 from ..features.grid import Grid
 from ..types import Alignment, SentencePair, trusted
@@ -47,55 +48,53 @@ def grids(pairs: Sequence[SentencePair], most_cells: int) -> Iterator[tuple[list
         yield places, Grid([pairs[k] for k in places])
 
 
-@torch.no_grad()
-def decoded(layout: Layout, flat: Sequence[torch.Tensor], confidence: bool = True) -> list[Alignment]:
-    """Viterbi links of every pair of the layout. `confidence` adds posteriors, and log p(states) per source token
-    as the score, for twice the time. In single precision: what it rounds away is far below what the weights mean."""
-    flat = [scores.to(torch.float32) for scores in flat]
-    out: list[Alignment] = [Alignment(0, 0)] * len(layout.n_source)
-    for bucket in layout.buckets:
-        potentials = bucket.potentials(*flat)
-        states, best = viterbi(potentials)
-        posterior, score = _posteriors(potentials, states, best) if confidence else (None, None)
-        found = _alignments(layout, bucket, states.cpu().numpy(), posterior, score)
-        for pair, alignment in zip(bucket.pairs.tolist(), found, strict=True):
-            out[pair] = alignment
-    return out
+def decoded(layout: Layout, flat: Flat, confidence: bool = True) -> list[Alignment]:
+    """Viterbi links of every pair. `confidence` adds posteriors, and log p(states) per source token as the score,
+    for twice the time. In single precision: what it rounds away is far below what the weights mean."""
+    engine, flat = _engine(layout, flat, single=True)
+    states, best = engine.best_paths(layout, flat)
+    if not confidence:
+        return list(_alignments(layout, states, None, None))
+    chances, log_z = engine.chances(layout, flat)
+    score = (best - log_z) / layout.n_source
+    return list(_alignments(layout, states, chances[layout.nodes(states)], score.tolist()))
 
 
-@torch.no_grad()
-def link_posteriors(layout: Layout, flat: Sequence[torch.Tensor], single: bool = False) -> np.ndarray:
+def link_posteriors(layout: Layout, flat: Flat, single: bool = False) -> np.ndarray:
     """[C] the chance of every link cell, in the layout's order; worked out in single precision if asked."""
-    null, cells = layout.n_tokens, layout.n_cells
-    flat = [scores.float() for scores in flat] if single else flat
-    out = torch.zeros(null + cells + 1, dtype=flat[0].dtype, device=flat[0].device)
-    for bucket in layout.buckets:
-        out[bucket.node] = marginals(bucket.potentials(*flat)).node
-    return out[null : null + cells].clamp_(0.0, 1.0).cpu().numpy()
+    engine, flat = _engine(layout, flat, single)
+    chances, _ = engine.chances(layout, flat)
+    return chances[layout.n_tokens :]
 
 
-def _posteriors(p: Potentials, states: torch.Tensor, best: torch.Tensor) -> tuple[np.ndarray, list[float]]:
-    """[B, M] the chance of each position's state; the score of each path per position."""
-    chances = marginals(p)
-    posterior = chances.node.gather(2, states.clamp(min=0).unsqueeze(2)).squeeze(2).clamp(max=1.0)
-    return posterior.cpu().numpy(), ((best - chances.log_z) / p.lengths).tolist()
+def _engine(layout: Layout, flat: Flat, single: bool) -> tuple[ModuleType, Any]:
+    """What decodes where the layout says, and the scores as it takes them."""
+    if layout.device == "cpu":
+        return plain, [np.asarray(scores, np.float32 if single else np.float64) for scores in flat]
+    import torch
+
+    from ..crf import bucketed
+
+    dtype = torch.float32 if single else torch.float64
+    return bucketed, [torch.as_tensor(scores, dtype=dtype, device=layout.device) for scores in flat]
 
 
 def _alignments(
-    layout: Layout, bucket: Bucket, states: np.ndarray, posterior: np.ndarray | None, score: list[float] | None
+    layout: Layout, states: np.ndarray, chances: np.ndarray | None, score: list[float] | None
 ) -> Iterator[Alignment]:
-    """The pairs of a bucket; their links are found all at once, and each then takes its run of them."""
-    linked = states > 0  # neither NULL nor past the end
-    row, token = np.nonzero(linked)
-    links = list(zip(token.tolist(), (states[row, token] - 1).tolist(), strict=True))
-    chances = posterior[row, token].tolist() if posterior is not None else []
-    sizes = zip(layout.n_source[bucket.pairs].tolist(), layout.n_target[bucket.pairs].tolist(), strict=True)
+    """The pairs of a layout; their links are found all at once, and each then takes its run of them."""
+    token = np.flatnonzero(states)
+    pair = np.searchsorted(layout.token_start, token, side="right") - 1
+    links = list(zip((token - layout.token_start[pair]).tolist(), (states[token] - 1).tolist(), strict=True))
+    known = [] if chances is None else chances[token].tolist()
+    sizes = zip(layout.n_source.tolist(), layout.n_target.tolist(), strict=True)
+    ends = np.searchsorted(pair, np.arange(len(layout.n_source)), side="right").tolist()
     begin = 0
-    for k, ((m, n), end) in enumerate(zip(sizes, np.cumsum(linked.sum(1)).tolist(), strict=True)):
+    for k, ((m, n), end) in enumerate(zip(sizes, ends, strict=True)):
         own = links[begin:end]
         if score is None:
             yield trusted(m, n, frozenset(own))
         else:
-            confidence = dict(zip(own, chances[begin:end], strict=True))
+            confidence = dict(zip(own, known[begin:end], strict=True))
             yield trusted(m, n, frozenset(own), confidence=confidence, score=score[k])
         begin = end

@@ -13,10 +13,10 @@ from itertools import starmap
 from typing import ClassVar
 
 import numpy as np
-from torch import Tensor
 
-from ..crf.decode import expected_f1_links
+from ..crf.expected import expected_f1_links
 from ..crf.layout import Layout
+from ..crf.strips import Flat
 from ..errors import ConfigError
 from ..evaluate import Counts, Score
 from ..features.grid import Grid
@@ -81,7 +81,7 @@ class Posterior:
         return np.flatnonzero(chances >= _least_for_f1(both.grid, chances))
 
 
-Scored = tuple[Layout, Sequence[Tensor]]
+Scored = tuple[Layout, Flat]
 
 
 @dataclass(frozen=True)

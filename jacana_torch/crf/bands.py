@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .groups import best_width
+from .buckets import best_width
 from .layout import Layout
 from .sweep import Clock, Counts, Lattice, padded
 

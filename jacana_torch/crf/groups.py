@@ -13,8 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-# What starting one more matrix of a batched product costs, in rows; from timing 14 to 112 states on a CPU.
-_ROWS_PER_GROUP = 6
+from .buckets import best_width
 
 
 @dataclass(frozen=True)
@@ -71,11 +70,3 @@ def group_rows(table: Tensor, n_tables: int) -> Groups:
     kind = np.repeat(np.arange(n_tables), groups)
     tensors = (torch.from_numpy(x).to(table.device) for x in (kind, row))
     return Groups(len(kind), width, *tensors)
-
-
-def best_width(counts: np.ndarray) -> int:
-    """Rows per group: the one that wastes least."""
-    most = int(counts.max())
-    widths = np.unique(np.append(2 ** np.arange(most.bit_length()), most))
-    groups = (-(-counts[:, None] // widths)).sum(0)
-    return int(widths[np.argmin(groups * (widths + _ROWS_PER_GROUP))])

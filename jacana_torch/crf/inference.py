@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from ..errors import JacanaError
 from . import logspace, sweep
 from .arrange import Arranged, arranged
-from .decode import expected_f1_links, kbest, posterior_decode, viterbi
+from .decode import kbest, posterior_decode, viterbi
+from .expected import expected_f1_links
+from .plain import check_finite
 from .potentials import Potentials
 
 __all__ = [
@@ -52,11 +53,7 @@ def _forward(p: Potentials) -> tuple[Arranged, sweep.Forward, Tensor]:
     f = _method(x.lattice).forward(x.lattice)
     log_z = x.log_z(f.log_z)
     if not log_z.isfinite().all():
-        bad = (~log_z.isfinite()).nonzero().flatten().tolist()
-        raise JacanaError(
-            f"log Z is {log_z[bad[0]].item()} for chain {bad[0]} ({len(bad)} of {len(p)} such): its scores hold "
-            "NaN or infinity, or forbid every path; look for a diverged weight or a feature that is not finite"
-        )
+        check_finite(log_z.cpu().numpy())
     return x, f, log_z
 
 

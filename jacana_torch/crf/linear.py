@@ -1,18 +1,19 @@
 """Linear scores of many cells, and their transpose: feature blocks and a weight vector in, one score a cell out.
 
 Training writes the blocks down as one sparse matrix: most entries are zero, and an evaluation is two products with
-it. Aligning, which evaluates once, multiplies a block's distinct rows instead (`add_scores`).
+it, by torch. Aligning, which evaluates once, multiplies a block's distinct rows instead (`add_scores`).
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
-from torch import Tensor
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 # (column numbers [K], table [R, K] or None for one-hot, index [C] or None): a features.Block, its names looked up
 RawBlock = tuple[np.ndarray, "np.ndarray | None", "np.ndarray | None"]
@@ -32,13 +33,17 @@ class LinearScores:
 def multiplier(matrix: Any, device: str) -> Callable[[Tensor], Tensor]:
     """A product with a scipy matrix, on the device that its vectors are on."""
     if device == "cpu":  # torch is no faster here, and has no such product where it was built without MKL
-        return lambda vector: torch.from_numpy(matrix @ vector.numpy())
+        from torch import from_numpy
+
+        return lambda vector: from_numpy(matrix @ vector.numpy())
     there = on_device(matrix, device)
     return lambda vector: there @ vector
 
 
 def on_device(matrix: Any, device: str) -> Tensor:
     """A scipy matrix as compressed rows of torch."""
+    import torch
+
     rows = matrix.tocsr()
     starts, columns, values = (torch.as_tensor(x, device=device) for x in (rows.indptr, rows.indices, rows.data))
     with warnings.catch_warnings():

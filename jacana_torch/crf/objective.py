@@ -44,6 +44,13 @@ class Lattices:
         each = [space.transpose(gradient) for space, gradient in zip(self.spaces, gradients, strict=True)]
         return torch.stack(each).sum(0)
 
+    @torch.no_grad()
+    def numbers(self, weights: np.ndarray) -> tuple[np.ndarray, ...]:
+        """As `flat`, for numpy."""
+        device = self.layout.device
+        flat = self.flat(torch.as_tensor(weights, dtype=torch.float64, device=device))
+        return tuple(x.cpu().numpy() for x in flat)
+
     def flat(self, weights: Tensor) -> tuple[Tensor, ...]:
         """What a bucket of the layout takes: nodes, edges, starts, ends, each with a padding entry at its end."""
         null, link, *steps = self.scores(weights)

@@ -12,8 +12,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from .bucketed import Bucket
 from .groups import Groups, group_rows
-from .layout import Bucket, Layout
+from .layout import Layout
 from .semi import NOTHING, SemiCounts, SemiLattice
 
 

@@ -19,7 +19,7 @@ from jacana_torch.aligners.crf import Crf
 from jacana_torch.aligners.posterior import Posterior, both_ways, held_out, sampled
 from jacana_torch.aligners.unsupervised.hmm import Hmm
 from jacana_torch.aligners.weighing import Sample, Weighing, weighed
-from jacana_torch.crf.decode import expected_f1_links
+from jacana_torch.crf.expected import expected_f1_links
 from jacana_torch.errors import ConfigError
 from jacana_torch.evaluate import score
 from jacana_torch.features.context import Context

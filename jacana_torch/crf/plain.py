@@ -1,0 +1,205 @@
+"""Best paths and chances in numpy: starting torch takes longer than aligning two thousand pairs.
+
+A layout and its flat scores go in; states by token, or chances by node, come out: on processors, what bucketed.py
+does elsewhere. Best paths are the same to the last tie and rounding, as sums are taken and compared in the same
+order (ties go to the smallest state of the last position, then of the one before it). Chances are scaled products
+as in sweep.py, which says why that is exact, and sums of logarithms where scores spread too far for it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..errors import JacanaError
+from .layout import Layout
+from .strips import Flat, Strip, Tables, readable, strips
+
+# The log of a dtype's largest number, less room for what a sum over positions and states still has to resolve.
+_ROOM: dict[np.dtype, float] = {np.dtype(np.float32): 87.0 - 18.0, np.dtype(np.float64): 708.0 - 50.0}
+_MOST_STEPS = 8  # between two divisions
+
+
+def best_paths(layout: Layout, flat: Flat) -> tuple[np.ndarray, np.ndarray]:
+    """The state of every source token on its pair's best path, and the score of each path."""
+    states = np.zeros(layout.n_tokens, np.int64)
+    scores, flat = np.zeros(len(layout.n_source), flat[0].dtype), readable(layout, flat)
+    for strip in strips(layout):
+        tables = strip.tables(flat)
+        alpha = _best_scores(strip, tables, strip.nodes(flat))
+        found, best = _way_back(strip, tables, alpha)
+        states[strip.token] = found[strip.inside]
+        scores[strip.pairs.reshape(-1)[strip.chains]] = best
+    return states, scores
+
+
+def chances(layout: Layout, flat: Flat) -> tuple[np.ndarray, np.ndarray]:
+    """The chance of every NULL and link, and log Z of each pair; in the scores' dtype, worked out in float64 where
+    they are single and spread too far for that."""
+    nodes = np.zeros(layout.n_tokens + layout.n_cells, flat[0].dtype)
+    log_z, flat = np.zeros(len(layout.n_source)), readable(layout, flat)
+    for strip in strips(layout):
+        tables = strip.tables(flat)
+        with np.errstate(all="ignore"):  # logs may be infinite, and what is not a number is told of below
+            found, total = _swept(strip, tables, strip.nodes(flat))
+        pairs = strip.pairs.reshape(-1)[strip.chains]
+        check_finite(total, pairs)
+        log_z[pairs] = total
+        np.clip(found, 0.0, 1.0, out=found)
+        nodes[strip.token] = found.reshape(-1, strip.width)[strip.inside, 0]
+        strip.put_links(found, nodes[layout.n_tokens :])
+    return nodes, log_z
+
+
+def check_finite(log_z: np.ndarray, chains: np.ndarray | None = None) -> None:
+    """An error where the scores of some chain have no meaning."""
+    bad = np.flatnonzero(~np.isfinite(log_z))
+    if len(bad):
+        number = bad[0] if chains is None else chains[bad[0]]
+        raise JacanaError(
+            f"log Z is {log_z[bad[0]]} for chain {number} ({len(bad)} of {len(log_z)} such): its scores hold "
+            "NaN or infinity, or forbid every path; look for a diverged weight or a feature that is not finite"
+        )
+
+
+# Best paths
+
+
+def _best_scores(strip: Strip, tables: Tables, nodes: np.ndarray) -> np.ndarray:
+    """[R, c, W] the best score of any path that ends in each state, in the place of the nodes' scores."""
+    alive, times, states = strip.alive, strip.times, int(strip.n_target[-1]) + 1
+    edge = np.ascontiguousarray(tables.edge[strip.table, :states].transpose(1, 0, 2))[:, :, None]  # from, G, 1, to
+    shape = nodes.shape[1:]
+    nodes[times[0]] += tables.start[strip.table][:, None]
+    sums, most = np.empty(states * nodes[times[0]].size, nodes.dtype), np.empty_like(nodes[times[0]])
+    before = nodes[:, :, :states].transpose(2, 0, 1)[..., None]  # from, R, c, 1
+    for t in range(1, len(alive)):
+        k, begin = alive[t], times[t - 1].start
+        step = sums[: states * k * shape[0] * shape[1]].reshape(states, k, *shape)
+        np.add(before[:, begin : begin + k], edge[:, :k], out=step)
+        nodes[times[t]] += np.maximum.reduce(step, axis=0, out=most[:k])
+    return nodes
+
+
+def _way_back(strip: Strip, tables: Tables, alpha: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """[R * c] the states of the best paths, and [chains] their scores; each predecessor is looked up again."""
+    rows, c, width = alpha.shape
+    into = np.ascontiguousarray(tables.edge.transpose(0, 2, 1)).reshape(-1, width)
+    base = np.repeat(strip.table * width, c)
+    flat, states = alpha.reshape(-1, width), np.zeros(rows * c, np.int64)
+    ends = flat[strip.last] + tables.end[strip.table[strip.chains // c]]
+    final = ends.argmax(1)
+    states[strip.last] = final
+    enders = _enders(strip)
+    for t in range(len(strip.alive) - 2, -1, -1):
+        now, after = strip.times[t].start * c, strip.times[t + 1]
+        size = strip.alive[t + 1] * c
+        scores = into[base[:size] + states[after.start * c : after.stop * c]]
+        scores += flat[now : now + size]
+        scores.argmax(1, out=states[now : now + size])
+        if t in enders:
+            states[strip.last[enders[t]]] = final[enders[t]]
+    return states, ends[np.arange(len(final)), final]
+
+
+def _enders(strip: Strip) -> dict[int, np.ndarray]:
+    """Which of the chains end at each time while their group goes on."""
+    lengths = strip.lengths.reshape(-1)[strip.chains]
+    early = np.flatnonzero(lengths < strip.lengths[strip.chains // strip.lengths.shape[1], 0])
+    early = early[np.argsort(lengths[early], kind="stable")]
+    times, first = np.unique(lengths[early] - 1, return_index=True)
+    return dict(zip(times.tolist(), np.split(early, first[1:]), strict=True)) if len(early) else {}
+
+
+# Chances
+
+
+def _swept(strip: Strip, tables: Tables, nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """[R, c, W] the chance of each state, and log Z [chains]."""
+    dtype, every = _pace(tables, strip.width, nodes.dtype)
+    if not every:
+        return _in_logs(strip, tables, nodes)
+    top = nodes.max(2, keepdims=True)
+    nodes -= top
+    emission = np.exp(nodes, dtype=dtype)
+    middle = (tables.low + tables.high + np.log(strip.n_target + 2)[:, None]) / 2
+    edge, start, end = (
+        np.exp(x - middle[:, k].reshape(-1, *[1] * (x.ndim - 1))).astype(dtype)[strip.table]
+        for k, x in enumerate((tables.edge, tables.start, tables.end))
+    )
+    alpha, scale = _forward(strip, emission, edge, start, every)
+    beta = _backward(strip, emission, edge, end, every)
+    c = strip.lengths.shape[1]
+    final = (alpha.reshape(-1, strip.width)[strip.last] * end[strip.chains // c]).sum(1)
+    shifts = (top + np.log(scale)).reshape(-1)[strip.inside]
+    log_z = np.bincount(strip.chain, shifts, strip.lengths.size)[strip.chains] + np.log(final, dtype=np.float64)
+    # A chain of M positions takes an edge M - 1 times, a start and an end once.
+    of_chain = middle[strip.table[strip.chains // c]]
+    log_z += of_chain[:, 0] * (strip.lengths.reshape(-1)[strip.chains] - 1) + of_chain[:, 1] + of_chain[:, 2]
+    alpha *= beta
+    alpha /= alpha.sum(2, keepdims=True)
+    return alpha, log_z
+
+
+def _pace(tables: Tables, width: int, dtype: np.dtype) -> tuple[np.dtype, int]:
+    """The dtype to compute in and after how many steps to rescale (see sweep.py); 0: only logs will do."""
+    spread = float((tables.high - tables.low).max())
+    for kind, room in _ROOM.items():
+        steps = (room - spread) / (spread + np.log(width + 1))
+        if kind.itemsize >= dtype.itemsize and steps >= 1:
+            return kind, min(int(steps), _MOST_STEPS)
+    return np.dtype(np.float64), 0
+
+
+def _forward(
+    strip: Strip, emission: np.ndarray, edge: np.ndarray, start: np.ndarray, every: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """[R, c, W] probabilities up to each time, and [R, c, 1] what they were divided by."""
+    alpha, scale = np.empty_like(emission), np.ones((*emission.shape[:2], 1), emission.dtype)
+    np.multiply(emission[strip.times[0]], start[:, None], out=alpha[strip.times[0]])
+    for t in range(1, len(strip.alive)):
+        begin, k, now = strip.times[t - 1].start, strip.alive[t], alpha[strip.times[t]]
+        np.matmul(alpha[begin : begin + k], edge[:k], out=now)
+        now *= emission[strip.times[t]]
+        if t % every == 0:
+            now /= now.sum(2, keepdims=True, out=scale[strip.times[t]])
+    return alpha, scale
+
+
+def _backward(strip: Strip, emission: np.ndarray, edge: np.ndarray, end: np.ndarray, every: int) -> np.ndarray:
+    """[R, c, W] in proportion to the probabilities of what comes after each time."""
+    beta, room = np.empty_like(emission), np.empty_like(emission[strip.times[0]])
+    back, enders, flat = edge.transpose(0, 2, 1), _enders(strip), beta.reshape(-1, strip.width)
+    final = end[strip.chains // strip.lengths.shape[1]]
+    beta[strip.times[-1]] = end[: strip.alive[-1], None]
+    for t in range(len(strip.alive) - 2, -1, -1):
+        after, k, now = strip.times[t + 1], strip.alive[t + 1], beta[strip.times[t]]
+        np.matmul(np.multiply(beta[after], emission[after], out=room[:k]), back[:k], out=now[:k])
+        if k < len(now):
+            now[k:] = end[k : len(now), None]
+        if t in enders:
+            flat[strip.last[enders[t]]] = final[enders[t]]
+        if t % every == 0:
+            now /= now.sum(2, keepdims=True)
+    return beta
+
+
+def _in_logs(strip: Strip, tables: Tables, nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """As _swept where no scale would do: slower, and exact whatever the scores are."""
+    nodes = nodes.astype(np.float64)
+    edge, start, end = (x.astype(np.float64)[strip.table] for x in (tables.edge, tables.start, tables.end))
+    alpha, beta, enders = nodes.copy(), np.empty_like(nodes), _enders(strip)
+    alpha[strip.times[0]] += start[:, None]
+    for t in range(1, len(strip.alive)):
+        begin, k = strip.times[t - 1].start, strip.alive[t]
+        alpha[strip.times[t]] += np.logaddexp.reduce(alpha[begin : begin + k, :, :, None] + edge[:k, None], axis=2)
+    final = end[strip.chains // strip.lengths.shape[1]]
+    beta[strip.times[-1]] = end[: strip.alive[-1], None]
+    for t in range(len(strip.alive) - 2, -1, -1):
+        after, k, now = strip.times[t + 1], strip.alive[t + 1], beta[strip.times[t]]
+        now[:k] = np.logaddexp.reduce((beta[after] + nodes[after])[:, :, None] + edge[:k, None], axis=3)
+        now[k:] = end[k : len(now), None]
+        if t in enders:
+            beta.reshape(-1, strip.width)[strip.last[enders[t]]] = final[enders[t]]
+    log_z = np.logaddexp.reduce(alpha.reshape(-1, strip.width)[strip.last] + final, axis=1)
+    alpha += beta
+    return np.exp(alpha - np.logaddexp.reduce(alpha, axis=2)[..., None]), log_z
