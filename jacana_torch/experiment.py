@@ -5,7 +5,9 @@ Plain functions without Hydra, so that a notebook can call them as `run.py` does
 
 from __future__ import annotations
 
+import html
 import logging
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -15,8 +17,9 @@ from .aligners.base import Aligner, Step, Trainable, TrainingReport
 from .aligners.bidirectional import Bidirectional
 from .errors import ConfigError
 from .evaluate import Score, score
+from .evaluate.counts import links_of
 from .symmetrize import SYMMETRIZERS
-from .train import pictures
+from .train import lettering, pictures
 from .train.tracking import Tracker
 from .types import Alignment, Example
 
@@ -178,25 +181,32 @@ class Watch:
         for number, (example, alignment) in enumerate(zip(of[: self.examples], found, strict=False)):
             gold = example.gold or Alignment(alignment.n_source, alignment.n_target)
             picture = pictures.matrix(pictures.cells(gold, self.links), pictures.cells(alignment, self.links))
-            self.tracker.image(f"matrix_{number}/{name}", picture, iteration)
+            words = (side.tokens for side in (example.pair.source, example.pair.target))
+            self.tracker.image(f"matrix_{number}/{name}", lettering.worded(picture, *words), iteration)
 
     def show(self, found: Sequence[Alignment], of: Sequence[Example], iteration: int = 0) -> None:
         """A few alignments as text and as pictures, once training is over."""
         self.draw("final", found, of, iteration)
         for number, (example, alignment) in enumerate(zip(of[: self.examples], found, strict=False)):
-            self.tracker.text(f"alignments/{number}", as_markdown(example, alignment), 0)
+            self.tracker.text(f"alignments/{number}", as_markdown(example, alignment, self.links), 0)
 
 
-def as_markdown(example: Example, found: Alignment) -> str:
+def as_markdown(example: Example, found: Alignment, links: str = "sure") -> str:
     """The two sentences and their links, each with how it compares with gold."""
-    source, target = example.pair.source.tokens, example.pair.target.tokens
-    gold = example.gold.sure if example.gold is not None else frozenset()
-    rows = [f"{example.pair.source}\n\n{example.pair.target}\n", "| source | target | |", "|---|---|---|"]
-    for i, j in sorted(found.sure | gold):
-        kind = "hit" if (i, j) in gold & found.sure else "missed" if (i, j) in gold else "invented"
-        cells = (source[i].replace("|", "\\|"), target[j].replace("|", "\\|"), kind)
-        rows.append("| " + " | ".join(cells) + " |")
+    source, target = (
+        [_plain(token) for token in side.tokens] for side in (example.pair.source, example.pair.target)
+    )
+    gold = links_of(example.gold, links) if example.gold is not None else frozenset()
+    rows = [f"{' '.join(source)}\n\n{' '.join(target)}\n", "| source | target | |", "|---|---|---|"]
+    for i, j in sorted(links_of(found, links) | gold):
+        kind = "invented" if (i, j) not in gold else "hit" if (i, j) in links_of(found, links) else "missed"
+        rows.append(f"| {source[i]} | {target[j]} | {kind} |")
     return "\n".join(rows)
+
+
+def _plain(token: str) -> str:
+    """So that Markdown shows a token as it is, even one that looks like its signs or like HTML."""
+    return re.sub(r"[\\`*_{}\[\]()#+\-.!|]", r"\\\g<0>", html.escape(token, quote=False))
 
 
 def fit(

@@ -16,13 +16,15 @@ from .aligners.bidirectional import Bidirectional
 from .aligners.posterior import sampled
 from .evaluate.calibration import Reliability, reliability
 from .evaluate.counts import links_of
-from .train import pictures
+from .train import lettering, pictures
 from .train.tracking import Tracker
 from .types import Alignment, Example
 
 log = logging.getLogger(__name__)
 
 CANDIDATE = 0.01  # less likely links say nothing of calibration, being nearly all there are and nearly all none
+
+AXES = ("chance", "share that gold has")
 
 
 @dataclass
@@ -79,7 +81,7 @@ class Judged:
         tracker.precision_recall("links", hits, chances, step)
         curve = self.reliability()
         tracker.scalars({"calibration/expected_error": curve.error, "calibration/worst_bin": curve.worst}, step)
-        tracker.image("calibration/reliability", pictures.reliability(curve), step)
+        tracker.image("calibration/reliability", lettering.scaled(pictures.reliability(curve), *AXES), step)
         tracker.text("calibration/reliability", as_markdown(curve), step)
 
 

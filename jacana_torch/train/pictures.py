@@ -8,7 +8,7 @@ from ..evaluate.calibration import Reliability
 from ..evaluate.counts import links_of
 from ..types import Alignment
 
-CELL = 12  # pixels; its first row and column are the grid's line
+CELL = 14  # pixels; its first row and column are the grid's line
 MOST = 150  # words of a side that are drawn; of longer sentences, the beginning
 SIDE, BORDER = 300, 10  # pixels of a curve
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import html
 import json
 import logging
+import re
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
+import hypothesis
 import numpy as np
 import pytest
 from hypothesis import given
@@ -135,9 +138,13 @@ class Seen(Tracker):
     """Keeps what it is told."""
 
     figures: list = field(default_factory=list)
+    texts: dict = field(default_factory=dict)
 
     def scalars(self, values, step):
         self.figures.append((dict(values), step))
+
+    def text(self, name, markdown, step):
+        self.texts[name] = markdown
 
 
 @given(st.integers(2, 40), st.integers(2, 40), st.integers(0, 5))
@@ -261,6 +268,28 @@ def test_an_alignment_as_text_says_what_was_missed_and_invented():
         Example(pair, Alignment(2, 2, frozenset({(0, 0), (1, 1)}))), Alignment(2, 2, frozenset({(0, 0), (1, 0)}))
     )
     assert "| a\\|b | x | hit |" in shown and "| c | x | invented |" in shown and "| c | y | missed |" in shown
+
+
+def test_possible_links_are_told_where_they_count():
+    pair = SentencePair(Sentence(("a", "b")), Sentence(("x", "y")))
+    example = Example(pair, Alignment(2, 2, frozenset({(0, 0)}), frozenset({(1, 1)})))
+    assert "| b | y |" not in experiment.as_markdown(example, Alignment(2, 2))
+    seen = Seen()
+    experiment.Watch(seen, links="all").show([Alignment(2, 2)], [example])
+    assert "| b | y | missed |" in seen.texts["alignments/0"]
+
+
+@hypothesis.example(["<b>", "&amp;"])
+@given(st.lists(st.text(st.sampled_from("ab1.*_|\\`<>&[]()#+-!~:=\"'"), min_size=1), min_size=1, max_size=4))
+def test_tensorboard_shows_every_token_as_it_is(tokens):
+    """Its own reader of Markdown is asked, and the standard library what a browser shows of that."""
+    from tensorboard.plugin_util import markdown_to_safe_html
+
+    sentence = Sentence(tuple(tokens))
+    gold = Alignment(len(tokens), len(tokens), frozenset((k, k) for k in range(len(tokens))))
+    page = markdown_to_safe_html(experiment.as_markdown(Example(SentencePair(sentence, sentence), gold), gold))
+    paragraphs, cells = ([html.unescape(x) for x in re.findall(f"<{t}>(.*?)</{t}>", page)] for t in ("p", "td"))
+    assert paragraphs == [" ".join(tokens)] * 2 and cells == [x for token in tokens for x in (token, token, "hit")]
 
 
 def test_nothing_to_train_is_no_error(caplog):

@@ -17,7 +17,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 from jacana_torch import corpora, judging, persist, run
 from jacana_torch.evaluate.calibration import Reliability, reliability
-from jacana_torch.train import pictures
+from jacana_torch.train import lettering, pictures
 from jacana_torch.train.tracking import TensorBoard, Tracker
 from jacana_torch.types import Alignment, Example, Sentence, SentencePair
 
@@ -59,7 +59,8 @@ def validated(tmp_path_factory) -> Path:
 
 def kinds_of(picture: np.ndarray, m: int, n: int) -> dict[tuple[int, int], str]:
     """What each square of a picture shows, told by how much of it is of which colour: no shape is looked up."""
-    size = (picture.shape[0] - 1) // m
+    size = 14
+    picture = picture[picture.shape[0] - m * size - 1 :, picture.shape[1] - n * size - 1 :]  # without its words
     assert picture.shape == (m * size + 1, n * size + 1, 3)
     shown = {}
     for i in range(m):
@@ -124,6 +125,60 @@ def test_bars_are_as_high_as_what_came_true():
     assert not (empty == pictures.MISSED).all(axis=1).any()
 
 
+WORDS = st.lists(st.text(st.characters(categories=["Lu", "Ll", "Nd"], max_codepoint=0xFF), min_size=1), max_size=7)
+
+
+@given(WORDS, WORDS)
+def test_words_stand_beside_their_rows_and_above_their_columns(rows, columns):
+    nothing = np.zeros((len(rows), len(columns)), dtype=bool)
+    matrix = pictures.matrix(nothing, nothing)
+    shown = lettering.worded(matrix, rows, columns)
+    top, left = (size - inner for size, inner in zip(shown.shape[:2], matrix.shape[:2], strict=True))
+    assert np.array_equal(shown[top:, left:], matrix) and (shown[:top, :left] == 255).all()
+    for words, margin in ((rows, shown[top:, :left]), (columns, shown[:top, left:].transpose(1, 0, 2))):
+        inked = (margin < 128).any(axis=(1, 2))
+        bands = [inked[k * 14 + 2 : (k + 1) * 14 - 1] for k in range(len(words))]
+        assert all(band.any() for band in bands) and not inked[::14].any()
+        wide = (margin < 128).any(axis=(0, 2))
+        assert not wide[:2].any() and not wide[-2:].any(), "a word is cut off"
+
+
+def test_a_row_s_word_ends_and_a_column_s_begins_at_the_matrix():
+    nothing = np.zeros((2, 2), dtype=bool)
+    shown = lettering.worded(pictures.matrix(nothing, nothing), ["l" * 12, "l"], ["l" * 12, "l"]) < 128
+    top, left = (size - 29 for size in shown.shape[:2])
+    for short in (shown[top + 14 :, :left], shown[:top, left + 14 :][::-1].transpose(1, 0, 2)[:, ::-1]):
+        (across,) = np.nonzero(short.any(axis=(0, 2)))
+        assert across.min() > short.shape[1] - 10, "the short one is where the matrix is"
+
+
+def test_long_words_are_cut_and_rows_that_are_not_drawn_have_none():
+    many = np.zeros((1000, 1), dtype=bool)
+    matrix = pictures.matrix(many, many)
+    shown = lettering.worded(matrix, ["w" * 5000] * 1000, ["x"])
+    assert shown.shape[0] - matrix.shape[0] < 30 and shown.shape[1] < 250
+
+
+def test_numbers_stand_at_their_heights():
+    curve = Reliability(np.array([0, 1]), np.array([0]), np.array([0]), np.array([0]))
+    bare = pictures.reliability(curve)
+    shown = lettering.scaled(bare, "a", "b")
+    height, left = bare.shape[0], shown.shape[1] - bare.shape[1]
+    assert np.array_equal(shown[:height, left:], bare)
+    upwards = [ink(shown[310 - k * 60 - 7 :][:14, left - 20 : left]) for k in range(6)]
+    across = [ink(shown[height : height + 14, left + 10 + k * 60 - 10 :][:, :20]) for k in range(6)]
+    assert all(one.size and np.array_equal(one, other) for one, other in zip(upwards, across, strict=True))
+    assert len({number.tobytes() for number in across}) == 6
+    assert np.array_equal(across[0][:, :5], across[0][:, -5:]), "0.0 has the same digit twice"
+
+
+def ink(area: np.ndarray) -> np.ndarray:
+    """What is written, without the paper around it."""
+    dark = (area < 128).any(axis=2)
+    (rows, columns) = (np.flatnonzero(dark.any(axis=axis)) for axis in (1, 0))
+    return dark[rows.min() : rows.max() + 1, columns.min() : columns.max() + 1]
+
+
 def test_matrices_are_there_at_intervals_and_show_the_same_pairs(fitted):
     events = read(fitted)
     tags = {tag for tag in events.Tags()["images"] if tag.startswith("matrix_")}
@@ -169,7 +224,7 @@ def test_curves_are_there_when_all_is_over(which, request):
     (error,) = events.Scalars("calibration/expected_error")
     assert 0 <= error.value <= events.Scalars("calibration/worst_bin")[0].value <= 1
     (drawn,) = events.Images("calibration/reliability")
-    assert pixels(drawn).shape == (321, 321, 3)
+    assert pixels(drawn).shape == (365, 365, 3)
     assert (
         "| 0.9 to 1.0 |"
         in events.Tensors("calibration/reliability/text_summary")[0].tensor_proto.string_val[0].decode()
