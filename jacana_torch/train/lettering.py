@@ -16,7 +16,7 @@ from .pictures import BORDER, CELL, INK, PAPER, SIDE
 
 TEXT, GAP = 11, 4  # pixels
 LONGEST = 20  # letters of a word; of a longer one, the beginning
-MARGIN = 44
+MARGIN = 38
 
 
 def worded(picture: np.ndarray, rows: Sequence[str], columns: Sequence[str]) -> np.ndarray:

@@ -10,7 +10,7 @@ from ..types import Alignment
 
 CELL = 14  # pixels; its first row and column are the grid's line
 MOST = 150  # words of a side that are drawn; of longer sentences, the beginning
-SIDE, BORDER = 300, 10  # pixels of a curve
+SIDE, BORDER = 180, 8  # pixels of a curve, which TensorBoard shows this large
 
 # told apart by those who see no red or green, and by their shapes
 HIT, MISSED, INVENTED = (0, 158, 115), (0, 114, 178), (213, 94, 0)

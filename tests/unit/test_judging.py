@@ -165,8 +165,8 @@ def test_numbers_stand_at_their_heights():
     shown = lettering.scaled(bare, "a", "b")
     height, left = bare.shape[0], shown.shape[1] - bare.shape[1]
     assert np.array_equal(shown[:height, left:], bare)
-    upwards = [ink(shown[310 - k * 60 - 7 :][:14, left - 20 : left]) for k in range(6)]
-    across = [ink(shown[height : height + 14, left + 10 + k * 60 - 10 :][:, :20]) for k in range(6)]
+    upwards = [ink(shown[188 - k * 36 - 7 :][:14, left - 20 : left]) for k in range(6)]
+    across = [ink(shown[height : height + 14, left + 8 + k * 36 - 10 :][:, :20]) for k in range(6)]
     assert all(one.size and np.array_equal(one, other) for one, other in zip(upwards, across, strict=True))
     assert len({number.tobytes() for number in across}) == 6
     assert np.array_equal(across[0][:, :5], across[0][:, -5:]), "0.0 has the same digit twice"
@@ -224,7 +224,7 @@ def test_curves_are_there_when_all_is_over(which, request):
     (error,) = events.Scalars("calibration/expected_error")
     assert 0 <= error.value <= events.Scalars("calibration/worst_bin")[0].value <= 1
     (drawn,) = events.Images("calibration/reliability")
-    assert pixels(drawn).shape == (365, 365, 3)
+    assert pixels(drawn).shape == (235, 235, 3)
     assert (
         "| 0.9 to 1.0 |"
         in events.Tensors("calibration/reliability/text_summary")[0].tensor_proto.string_val[0].decode()
