@@ -42,11 +42,11 @@ One line goes out for each line that comes in; with --skip-bad a bad line gives 
 examples:
   jacana-torch convert RTE2_dev_M.align.txt dev.jsonl
   jacana-torch convert gold.json gold.talp --from jacana --to talp
-  jacana-torch convert - - --from naacl --to jsonl < in > out""",
+  jacana-torch convert - - --from msr --to jsonl < RTE2_dev_M.align.txt > dev.jsonl""",
     "count": """
 examples:
-  jacana-torch count corpus.txt counts.npz
-  jacana-torch count corpus.jsonl counts.npz --contexts dependency
+  jacana-torch count pairs.txt counts.npz
+  jacana-torch count pairs.jsonl counts.npz --contexts dependency
   jacana-torch train experiment=msr features.distsim.counts=$PWD/counts.npz""",
     "train": """
 Everything after `train` is handed to Hydra: overrides such as features.pos=null, --multirun, --cfg job,
@@ -54,10 +54,10 @@ Everything after `train` is handed to Hydra: overrides such as features.pos=null
 to go on from them, and exits with 130.
 
 examples:
-  jacana-torch train data.train=my.jsonl data.dev=my-dev.jsonl output=my-model
+  jacana-torch train data.train=$PWD/my.jsonl data.dev=$PWD/my-dev.jsonl output=my-model
   jacana-torch train experiment=msr data.root=~/corpora cv=5          cross-validate
   jacana-torch train -m experiment=msr cv=5 +sweep=l2                 one run for each value; see conf/sweep
-  jacana-torch train experiment=msr features=[string,pos] drop=[pos]  choose feature families
+  jacana-torch train experiment=msr 'features=[string,pos]'           choose feature families
   jacana-torch train experiment=msr resume=runs/msr/...               go on where a run was left
   jacana-torch train --cfg job                                        show the whole configuration and stop""",
     "compare": """

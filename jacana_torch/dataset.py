@@ -41,13 +41,13 @@ def load(
     if links not in ("sure", "all"):
         raise ConfigError(f"links={links!r} is neither sure nor all")
     root = Path(data["root"]).expanduser()
-    train, dev = ([root / Path(name).expanduser() for name in data[part]] for part in ("train", "dev"))
+    train, dev = ([_at(root, name) for name in data[part]] for part in ("train", "dev"))
     if not train:
         raise ConfigError("there is nothing to train on: set data.train=[FILE...] or choose experiment=NAME")
     annotators: list[Annotator | None] = [None] * (len(train) + len(dev))
     if reader is not None:
         annotators = [None if path is None else reader(path) for path in _sidecars(sidecars, root, [*train, *dev])]
-    dropped = _ids([root / Path(name).expanduser() for name in data["drop_ids"]])
+    dropped = _ids([_at(root, name) for name in data["drop_ids"]])
     parts, left_out = [], 0
     for files, annotator_of in ((train, annotators[: len(train)]), (dev, annotators[len(train) :])):
         found = [e for file, a in zip(files, annotator_of, strict=True) for e in _examples(file, links, a)]
@@ -59,6 +59,15 @@ def load(
     if not dataset.train:
         raise ConfigError(f"there is nothing to train on in {', '.join(map(str, train))}")
     return dataset
+
+
+def _at(root: Path, name: str) -> Path:
+    path = root / Path(name).expanduser()
+    if not path.exists() and Path(name).exists():
+        raise ConfigError(
+            f"{path}: there is no such file; relative paths start at data.root, so write $PWD/{name}"
+        )
+    return path
 
 
 def _examples(file: Path, links: str, annotator: Annotator | None) -> list[Example]:
@@ -91,7 +100,7 @@ def _sidecars(names: Sequence[str | None], root: Path, corpora_of: Sequence[Path
             f"data.sidecar names {len(names)} files for the {len(corpora_of)} of data.train and data.dev "
             f"({', '.join(path.name for path in corpora_of)}): one for each, in this order"
         )
-    paths = [None if name is None else root / Path(name).expanduser() for name in names]
+    paths = [None if name is None else _at(root, name) for name in names]
     return paths * len(corpora_of) if len(names) == 1 else paths
 
 

@@ -112,7 +112,7 @@ class CountedVectors:
                 )
         except FileNotFoundError:
             raise JacanaError(
-                f"{path}: no such file of counted vectors; make it with count_vectors(...).save"
+                f"{path}: no such file of counted vectors; `jacana-torch count` makes them"
             ) from None
         except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
             raise JacanaError(

@@ -308,6 +308,12 @@ def test_files_that_cannot_be_trained_on_are_named(train, files):
         assert (code, out) == (2, []) and name in err
 
 
+def test_a_file_of_this_folder_is_not_taken_for_one_of_data_root(train, files):
+    Path("here.jsonl").write_bytes((files / "words.jsonl").read_bytes())
+    code, _, err = train(corpus="here.jsonl")
+    assert code == 2 and f"{files}/here.jsonl: there is no such file" in err and "write $PWD/here.jsonl" in err
+
+
 def test_the_module_is_the_same_command(files, tmp_path):
     """Also that nothing heavy is loaded to say what is wrong."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
