@@ -41,7 +41,12 @@ def parsed() -> argparse.Namespace:
     add("--pairs", type=int, default=20_000, help="align, memory: pairs of a run (default: 20000)")
     add("--runs", type=int, default=3, help="train, align, startup: repetitions, at least 3 (default: 3)")
     add("--seconds", type=float, default=1.0, help="engine, scaling: time for each figure (default: 1)")
-    add("--threads", type=int, default=1, help="engine, scaling: torch's threads (default: 1; 0: torch's choice)")
+    add(
+        "--threads",
+        type=int,
+        default=1,
+        help="engine, scaling: threads of torch and numpy (default: 1; 0: their choice)",
+    )
     add("--models", nargs="+", default=["core", "standard"], help="align, startup, memory: which models")
     options = parser.parse_args()
     if options.data and not options.data.is_file():
@@ -55,6 +60,8 @@ def parsed() -> argparse.Namespace:
 
 def main() -> None:
     options = parsed()
+    if options.threads:  # before numpy is loaded
+        os.environ["OPENBLAS_NUM_THREADS"] = str(options.threads)
     import torch
 
     if options.threads:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+from collections.abc import Callable
 from typing import Any
 
 from .measure import in_ms, markdown, peak_of, ratio, shown, tell, timings
@@ -84,20 +85,23 @@ def _geometric(entries: list[dict]) -> dict[str, dict[str, float]]:
 
 
 def _decoding(options: argparse.Namespace) -> list[dict[str, Any]]:
-    """Best paths of lattices as a corpus has them, batched as the aligner does; both directions."""
+    """Best paths of lattices as a corpus has them, all that the aligner does from flat scores to states included;
+    both directions."""
     import numpy as np
 
-    from jacana_torch.crf.inference import marginals, viterbi
+    from jacana_torch.crf import bucketed, plain
 
     from .text import lengths
 
     m, n = np.array(lengths(options.data, 800)).T
     out = []
     for direction, sizes in (("source to target", (m, n)), ("target to source", (n, m))):
-        batches = _batches(*sizes)
+        laid, scores, tensors = _lattices(*sizes)
         runs = {
-            "viterbi": lambda batches=batches: [viterbi(p) for p in batches],
-            "posteriors": lambda batches=batches: [marginals(p) for p in batches],
+            "viterbi": lambda laid=laid, scores=scores: plain.best_paths(laid(), scores),
+            "posteriors": lambda laid=laid, scores=scores: plain.chances(laid(), scores),
+            "viterbi by torch": lambda laid=laid, tensors=tensors: bucketed.best_paths(laid(), tensors),
+            "posteriors by torch": lambda laid=laid, tensors=tensors: bucketed.chances(laid(), tensors),
         }
         times = timings(runs, max(options.seconds, 2.0))
         rates = {k: {q: len(m) / t[w] for q, w in _SWAPPED.items()} for k, t in times.items()}
@@ -106,21 +110,30 @@ def _decoding(options: argparse.Namespace) -> list[dict[str, Any]]:
     return out
 
 
+_DECODING = {
+    "viterbi": "Viterbi",
+    "posteriors": "posteriors",
+    "viterbi by torch": "Viterbi by torch",
+    "posteriors by torch": "posteriors by torch",
+}
 _SWAPPED = {"median": "median", "low": "high", "high": "low"}  # the slowest time is the lowest rate
 
 
-def _batches(m: Any, n: Any) -> list[Any]:
-    """Random lattices in the layout, the batches and the precision that the aligner has."""
+def _lattices(m: Any, n: Any) -> tuple[Callable[[], Any], list[Any], list[Any]]:
+    """What makes a layout, and random scores for it, in the batches and the precision that the aligner has."""
+    import numpy as np
     import torch
 
     from jacana_torch.aligners.crf import Crf
     from jacana_torch.crf.layout import Layout
 
-    layout = Layout(m, n, Crf.batch_cells, "cpu")
-    generator = torch.Generator().manual_seed(0)
+    def laid() -> Layout:
+        return Layout(m, n, Crf.batch_cells, "cpu")
+
+    layout, random = laid(), np.random.default_rng(0)
     counts = layout.n_tokens + layout.n_cells, layout.n_edges, layout.n_starts, layout.n_starts
-    flat = [torch.randn(count + 1, generator=generator) for count in counts]
-    return [bucket.potentials(*flat) for bucket in layout.buckets]
+    scores = [random.standard_normal(count + 1, dtype=np.float32) for count in counts]
+    return laid, scores, [torch.from_numpy(x) for x in scores]
 
 
 def table(report: dict[str, Any]) -> list[str]:
@@ -139,7 +152,7 @@ def table(report: dict[str, Any]) -> list[str]:
     means = [[name, shown(g["mean"]), str(g["shapes"])] for name, g in report["geometric_means"].items()]
     decoding = [
         [f"{d['direction']}, {d['mean_positions']:.0f} × {d['mean_targets']:.0f} tokens", str(d["lattices"]),
-         *(shown(d["per_second"][what], 4) for what in ("viterbi", "posteriors"))]
+         *(shown(d["per_second"][what], 4) for what in _DECODING)]
         for d in report["decoding"]
     ]  # fmt: skip
     sizes = [f"{name}, MiB" for name in ("ours", *OTHERS)]
@@ -148,5 +161,5 @@ def table(report: dict[str, Any]) -> list[str]:
         *markdown(["B, M, N", "", "ms", *(f"{o}, times that" for o in OTHERS), "mixed lengths"], speed),
         "", *markdown(bounds, limits),
         "", "Geometric means:", "", *markdown(["ratio", "mean", "of shapes"], means), "",
-        *markdown(["decoding alone", "lattices", "Viterbi, pairs/s", "posteriors, pairs/s"], decoding),
+        *markdown(["decoding alone", "lattices", *(f"{what}, pairs/s" for what in _DECODING.values())], decoding),
     ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Peak memory: of aligning few and many pairs, of training, and of inference in units of its input."""
+"""Peak memory: of aligning few, more and many pairs, of training, and of inference in units of its input."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ PASSES = ("marginals", "gradient", "viterbi")
 def run(options: argparse.Namespace) -> dict[str, Any]:
     from . import train
 
-    few, many = max(options.pairs // 4, 1), options.pairs
+    counts = [max(options.pairs // 4, 1), options.pairs, options.pairs * 4]
     report: dict[str, Any] = {"align": [], "inference": [_inference(shape) for shape in SHAPES]}
     with tempfile.TemporaryDirectory() as directory:
-        files = {count: Path(directory) / f"{count}.txt" for count in (few, many)}
+        files = {count: Path(directory) / f"{count}.txt" for count in counts}
         for count, path in files.items():
             text.write_text(path, text.pairs(options.data, count))
         for model in usable(options.models):
-            tell(f"memory: {model} on {few:,} and {many:,} pairs")
+            tell(f"memory: {model} on {', '.join(f'{count:,}' for count in counts)} pairs")
             peaks = {count: aligned(path, model, None, meter=True).peak for count, path in files.items()}
-            report["align"].append({"model": model, "pairs": [few, many], "peak_mib": list(peaks.values())})
+            report["align"].append({"model": model, "pairs": counts, "peak_mib": list(peaks.values())})
         tell("memory: training")
         report["training_mib"] = train.trained(train.corpus(options.data, Path(directory)), meter=True).peak
     return report
