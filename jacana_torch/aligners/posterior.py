@@ -70,7 +70,7 @@ class Posterior:
             return None
         sample = Sample.joined(list(held_out(one, other, examples, self.folds, self.seed)))
         found = weighed(sample)
-        found = replace(found, threshold=_best_threshold(sample, found))
+        found = replace(found, threshold=best_threshold(sample, found))
         log.info("both directions together: %s", found)
         return found
 
@@ -183,7 +183,7 @@ def _fresh(chain: Crf) -> Crf:
     return replace(chain, names=[], weights=np.zeros(0), tolerance=tolerance)
 
 
-def _best_threshold(sample: Sample, weighing: Weighing) -> float:
+def best_threshold(sample: Sample, weighing: Weighing) -> float:
     """The one whose links score best; of equals, that nearest to a half."""
     chances = weighing.chances(sample.forward, sample.backward)
     pairs = int(sample.pair.max()) + 1

@@ -280,7 +280,7 @@ def test_a_sample_says_which_cells_are_gold(both):
 def test_the_threshold_is_the_one_that_scores_best(both):
     corpus = examples(7, 30)
     sample = sampled(both.forward, both.backward, corpus)
-    best = module._best_threshold(sample, both.weighing)
+    best = module.best_threshold(sample, both.weighing)
     gold, asked = [e.gold for e in corpus], [e.pair for e in corpus]
 
     def worth(threshold: float) -> float:

@@ -141,6 +141,11 @@ class Neural:
         own = checkpoint.resource_of(self.encoder) if self.encoder else ()
         return tuple(sorted({*self.features.resources, *own}))
 
+    def check(self) -> None:
+        """Before any work: is the package that opens encoders there, if there is an encoder?"""
+        if self.encoder is not None:
+            checkpoint.check_package()
+
     # Training
 
     def fit(
@@ -149,8 +154,7 @@ class Neural:
         examples = [e for e in examples if e.gold is not None and len(e.pair.source) and len(e.pair.target)]
         if not examples:
             raise ConfigError("there is nothing to train on: no example has gold links and words on both sides")
-        if self.encoder is not None:
-            checkpoint.check_package()
+        self.check()
         if self.start is not None and not self._kept:
             self.restore(weights.read(self.start))
         pairs = [e.pair for e in examples]
@@ -198,6 +202,15 @@ class Neural:
         out: list[Alignment] = []
         for start in range(0, len(pairs), AT_A_TIME):
             out += self.decode(self.prepared(pairs[start : start + AT_A_TIME]))
+        return out
+
+    def chances(self, pairs: Sequence[SentencePair]) -> list[np.ndarray]:
+        """[M, N] of each pair: how likely every link is."""
+        out = [np.zeros((len(p.source), len(p.target))) for p in pairs]
+        for start in range(0, len(pairs), AT_A_TIME):
+            prepared = self.prepared(pairs[start : start + AT_A_TIME])
+            for place, chances in zip(prepared.full, self._chances(prepared.inputs), strict=True):
+                out[start + place] = chances
         return out
 
     def _inputs(self, pairs: Sequence[SentencePair]) -> list[Inputs]:

@@ -56,13 +56,18 @@ class Gold(NamedTuple):
 
 def gold_of(gold: Alignment, policy: str) -> Gold:
     """The sure links, as states by that policy where a token has several."""
-    links = np.zeros((gold.n_source, gold.n_target), np.float32)
-    for i, j in gold.sure:
-        links[i, j] = 1.0
     ahead, back = gold_states(gold, policy).states, gold_states(gold.flip(), policy).states
     held = {(i, s - 1) for i, s in enumerate(ahead.tolist()) if s}
     held |= {(s - 1, j) for j, s in enumerate(back.tolist()) if s}
-    return Gold(ahead, back, links, len(gold.sure - held))
+    return Gold(ahead, back, matrix_of(gold), len(gold.sure - held))
+
+
+def matrix_of(gold: Alignment) -> np.ndarray:
+    """[M, N] 1 where there is a sure link, 0 elsewhere."""
+    out = np.zeros((gold.n_source, gold.n_target), np.float32)
+    for i, j in gold.sure:
+        out[i, j] = 1.0
+    return out
 
 
 def padded(matrices: Sequence[np.ndarray], device: str) -> Tensor:
