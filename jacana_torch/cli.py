@@ -99,6 +99,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _failed("interrupted", INTERRUPTED)
     except JacanaError as error:
         return _failed(f"error: {error}", USER_ERROR)
+    except MemoryError as error:
+        return _failed(f"error: this takes more memory than there is ({error}): split long texts up", USER_ERROR)
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         return _failed(f"error: {where}{error.strerror or error}", USER_ERROR)

@@ -40,6 +40,8 @@ def load(
     """
     if links not in ("sure", "all"):
         raise ConfigError(f"links={links!r} is neither sure nor all")
+    if data["limit"] is not None and data["limit"] < 1:
+        raise ConfigError(f"data.limit={data['limit']}: how many pairs to train on, or null for all")
     root = Path(data["root"]).expanduser()
     train, dev = ([_at(root, name) for name in data[part]] for part in ("train", "dev"))
     if not train:

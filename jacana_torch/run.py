@@ -222,12 +222,14 @@ def plain(cfg: DictConfig) -> dict[str, Any]:
 
 def short(error: Exception) -> str:
     """Hydra's message without the places where it looked, and with what there is to choose from."""
-    message = str(error).split("\nConfig search path:")[0].strip()
+    message, _, options = (
+        str(error).split("\nConfig search path:")[0].strip().partition("\n\nAvailable options in ")
+    )
     group = str(getattr(error, "missing_cfg_file", None) or "").rpartition("/")[0]
-    if group and "Available options" not in message and (conf_directory() / group).is_dir():
+    names = options.split("\n\t")[1:]
+    if group and not names and (conf_directory() / group).is_dir():
         names = sorted(path.stem for path in (conf_directory() / group).glob("*.yaml"))
-        message += f" There are {', '.join(names)}."
-    return message
+    return f"{message.removesuffix('.')}. There are {', '.join(names)}." if names else message
 
 
 def _comparison(jobs: Sequence[_Job]) -> str:

@@ -16,6 +16,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 from ..errors import ConfigError, CorpusError
@@ -64,8 +65,19 @@ def guess(name: str | None, head: bytes) -> str:
     if fitting:
         wrong = f"this could be {' or '.join(fitting)}"
     else:
-        wrong = "cannot tell the format" + (f" from the first line, {quote(lines[0])}" if lines else "")
+        wrong = "cannot tell the format" + _why(lines)
     raise CorpusError(f"{wrong}: say which with --from (one of {', '.join(formats())})", name or "<stream>")
+
+
+def _why(lines: Sequence[str]) -> str:
+    """Where what the first line promises is broken, if it promises anything."""
+    if not lines:
+        return ""
+    known = [each for each in formats() if module_of(each).sniff(lines[:1])]
+    for k in range(1, len(lines) if known else 0):
+        if not any(module_of(each).sniff(lines[: k + 1]) for each in known):
+            return f": the first lines could be {' or '.join(known)}, but not {quote(lines[k])}"
+    return f" from the first line, {quote(lines[0])}"
 
 
 def format_for_writing(name: str) -> str:

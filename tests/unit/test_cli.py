@@ -146,6 +146,17 @@ def test_mistakes_are_told_with_exit_code_2(cli, model, arguments, says, tmp_pat
     assert os.listdir(tmp_path) == []
 
 
+def test_a_lack_of_memory_is_told_in_a_line(cli, monkeypatch):
+    """The limit of a machine is not to be tried out: the command fails as numpy does at an array that is too large."""
+
+    def too_large(*_, **__):
+        raise MemoryError("Unable to allocate 298. GiB")
+
+    monkeypatch.setattr("jacana_torch.cli_align.align", too_large)
+    code, out, err = cli("align", stdin="red\tred\n")
+    assert (code, out, err.count("\n")) == (2, "", 1) and "298. GiB" in err and "split" in err
+
+
 def test_messages_are_fit_for_a_terminal():
     assert presentable("a\x1b[31mb\r\udcff\x85é\n") == "a\\x1b[31mb\\r\\udcff\\x85é\n"
     assert len(presentable("x" * 10**6)) < 3000

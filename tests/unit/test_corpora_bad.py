@@ -226,6 +226,19 @@ def test_what_cannot_be_guessed_is_an_error_that_lists_the_formats(head):
         corpora.guess("x.txt", head)
 
 
+@pytest.mark.parametrize(
+    ("head", "says"),
+    [
+        ("a b\tc\nno target\n", "the first lines could be text, but not 'no target'"),
+        ("a b\tc\nd\te\n\nno\nnor this\n", "but not 'nor this'"),
+        ("neither\na b\tc\n", "from the first line, 'neither'"),
+    ],
+)
+def test_the_line_that_spoils_a_guess_is_told(head, says):
+    with pytest.raises(CorpusError, match=says):
+        corpora.guess("some.txt", head.encode())
+
+
 def test_names_to_write_to(tmp_path):
     for name, says in (("x.txt", "does not say the format"), ("x.json", "jacana or jsonl"), ("-", "--to")):
         with pytest.raises(CorpusError, match=says):
