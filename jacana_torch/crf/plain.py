@@ -8,6 +8,8 @@ as in sweep.py, which says why that is exact, and sums of logarithms where score
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from ..errors import JacanaError
@@ -23,8 +25,7 @@ def best_paths(layout: Layout, flat: Flat) -> tuple[np.ndarray, np.ndarray]:
     """The state of every source token on its pair's best path, and the score of each path."""
     states = np.zeros(layout.n_tokens, np.int64)
     scores, flat = np.zeros(len(layout.n_source), flat[0].dtype), readable(layout, flat)
-    for strip in strips(layout):
-        tables = strip.tables(flat)
+    for strip, tables in _strips(layout, flat):
         alpha = _best_scores(strip, tables, strip.nodes(flat))
         found, best = _way_back(strip, tables, alpha)
         states[strip.token] = found[strip.inside]
@@ -37,8 +38,7 @@ def chances(layout: Layout, flat: Flat) -> tuple[np.ndarray, np.ndarray]:
     they are single and spread too far for that."""
     nodes = np.zeros(layout.n_tokens + layout.n_cells, flat[0].dtype)
     log_z, flat = np.zeros(len(layout.n_source)), readable(layout, flat)
-    for strip in strips(layout):
-        tables = strip.tables(flat)
+    for strip, tables in _strips(layout, flat):
         with np.errstate(all="ignore"):  # logs may be infinite, and what is not a number is told of below
             found, total = _swept(strip, tables, strip.nodes(flat))
         pairs = strip.pairs.reshape(-1)[strip.chains]
@@ -48,6 +48,15 @@ def chances(layout: Layout, flat: Flat) -> tuple[np.ndarray, np.ndarray]:
         nodes[strip.token] = found.reshape(-1, strip.width)[strip.inside, 0]
         strip.put_links(found, nodes[layout.n_tokens :])
     return nodes, log_z
+
+
+def _strips(layout: Layout, flat: Flat) -> Iterator[tuple[Strip, Tables]]:
+    """Those that follow one another share their tables where they are of the same lengths."""
+    n_target = None
+    for strip in strips(layout):
+        if strip.n_target is not n_target:
+            n_target, tables = strip.n_target, strip.tables(flat)
+        yield strip, tables
 
 
 def check_finite(log_z: np.ndarray, chains: np.ndarray | None = None) -> None:
@@ -89,25 +98,14 @@ def _way_back(strip: Strip, tables: Tables, alpha: np.ndarray) -> tuple[np.ndarr
     ends = flat[strip.last] + tables.end[strip.table[strip.chains // c]]
     final = ends.argmax(1)
     states[strip.last] = final
-    enders = _enders(strip)
+    goes_on = (strip.position[:, None] + 1 < strip.lengths[strip.group]).reshape(-1)
     for t in range(len(strip.alive) - 2, -1, -1):
         now, after = strip.times[t].start * c, strip.times[t + 1]
         size = strip.alive[t + 1] * c
         scores = into[base[:size] + states[after.start * c : after.stop * c]]
         scores += flat[now : now + size]
-        scores.argmax(1, out=states[now : now + size])
-        if t in enders:
-            states[strip.last[enders[t]]] = final[enders[t]]
+        np.copyto(states[now : now + size], scores.argmax(1), where=goes_on[now : now + size])
     return states, ends[np.arange(len(final)), final]
-
-
-def _enders(strip: Strip) -> dict[int, np.ndarray]:
-    """Which of the chains end at each time while their group goes on."""
-    lengths = strip.lengths.reshape(-1)[strip.chains]
-    early = np.flatnonzero(lengths < strip.lengths[strip.chains // strip.lengths.shape[1], 0])
-    early = early[np.argsort(lengths[early], kind="stable")]
-    times, first = np.unique(lengths[early] - 1, return_index=True)
-    return dict(zip(times.tolist(), np.split(early, first[1:]), strict=True)) if len(early) else {}
 
 
 # Chances
@@ -115,6 +113,8 @@ def _enders(strip: Strip) -> dict[int, np.ndarray]:
 
 def _swept(strip: Strip, tables: Tables, nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """[R, c, W] the chance of each state, and log Z [chains]."""
+    no_state = np.arange(strip.width) > strip.n_target[:, None]
+    np.copyto(nodes, -np.inf, where=no_state[strip.table][strip.group][:, None])
     dtype, every = _pace(tables, strip.width, nodes.dtype)
     if not every:
         return _in_logs(strip, tables, nodes)
@@ -168,7 +168,7 @@ def _forward(
 def _backward(strip: Strip, emission: np.ndarray, edge: np.ndarray, end: np.ndarray, every: int) -> np.ndarray:
     """[R, c, W] in proportion to the probabilities of what comes after each time."""
     beta, room = np.empty_like(emission), np.empty_like(emission[strip.times[0]])
-    back, enders, flat = edge.transpose(0, 2, 1), _enders(strip), beta.reshape(-1, strip.width)
+    back, flat, (early, ended) = edge.transpose(0, 2, 1), beta.reshape(-1, strip.width), strip.early
     final = end[strip.chains // strip.lengths.shape[1]]
     beta[strip.times[-1]] = end[: strip.alive[-1], None]
     for t in range(len(strip.alive) - 2, -1, -1):
@@ -176,8 +176,9 @@ def _backward(strip: Strip, emission: np.ndarray, edge: np.ndarray, end: np.ndar
         np.matmul(np.multiply(beta[after], emission[after], out=room[:k]), back[:k], out=now[:k])
         if k < len(now):
             now[k:] = end[k : len(now), None]
-        if t in enders:
-            flat[strip.last[enders[t]]] = final[enders[t]]
+        if ended[t] < ended[t + 1]:
+            own = early[ended[t] : ended[t + 1]]
+            flat[strip.last[own]] = final[own]
         if t % every == 0:
             now /= now.sum(2, keepdims=True)
     return beta
@@ -187,7 +188,7 @@ def _in_logs(strip: Strip, tables: Tables, nodes: np.ndarray) -> tuple[np.ndarra
     """As _swept where no scale would do: slower, and exact whatever the scores are."""
     nodes = nodes.astype(np.float64)
     edge, start, end = (x.astype(np.float64)[strip.table] for x in (tables.edge, tables.start, tables.end))
-    alpha, beta, enders = nodes.copy(), np.empty_like(nodes), _enders(strip)
+    alpha, beta, (early, ended) = nodes.copy(), np.empty_like(nodes), strip.early
     alpha[strip.times[0]] += start[:, None]
     for t in range(1, len(strip.alive)):
         begin, k = strip.times[t - 1].start, strip.alive[t]
@@ -198,8 +199,8 @@ def _in_logs(strip: Strip, tables: Tables, nodes: np.ndarray) -> tuple[np.ndarra
         after, k, now = strip.times[t + 1], strip.alive[t + 1], beta[strip.times[t]]
         now[:k] = np.logaddexp.reduce((beta[after] + nodes[after])[:, :, None] + edge[:k, None], axis=3)
         now[k:] = end[k : len(now), None]
-        if t in enders:
-            beta.reshape(-1, strip.width)[strip.last[enders[t]]] = final[enders[t]]
+        own = early[ended[t] : ended[t + 1]]
+        beta.reshape(-1, strip.width)[strip.last[own]] = final[own]
     log_z = np.logaddexp.reduce(alpha.reshape(-1, strip.width)[strip.last] + final, axis=1)
     alpha += beta
     return np.exp(alpha - np.logaddexp.reduce(alpha, axis=2)[..., None]), log_z

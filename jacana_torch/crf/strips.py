@@ -8,7 +8,7 @@ chains of a group, to its longest one.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -26,7 +26,7 @@ Flat = Sequence[np.ndarray]  # scores of nodes (NULLs, then links), edges, start
 
 @dataclass(frozen=True)
 class Tables:
-    """Log scores of the U distinct lengths of a strip, -inf where there is no state: `edge` [U, W, W] from row to
+    """Log scores of U distinct lengths, -inf where there is no state: `edge` [U, W, W] from row to
     column, `start` and `end` [U, W]. `low` and `high` [U, 3] bound those of states that there are."""
 
     edge: np.ndarray
@@ -41,7 +41,7 @@ class Strip:
     """G groups of c chains over T times. Rows of all times lie one after the other, R of them.
 
     `pairs` [G, c] -1 where there is none;  `lengths` [G, c] positions of each;  `width` W states, padding included
-    `n_target` [U] the distinct target lengths;  `table` [G] which of them
+    `n_target` [U] the distinct target lengths of this width;  `table` [G] which of them
     """
 
     layout: Layout
@@ -109,17 +109,24 @@ class Strip:
         group, column = np.divmod(self.chains, self.lengths.shape[1])
         return (first[self.lengths.reshape(-1)[self.chains] - 1] + group) * self.lengths.shape[1] + column
 
+    @cached_property
+    def early(self) -> tuple[np.ndarray, list[int]]:
+        """Those of `chains` (their places in it) that end while their group goes on, in order of their ends; and
+        [T + 1] how many of them have ended before each time."""
+        lengths = self.lengths.reshape(-1)[self.chains]
+        found = np.flatnonzero(lengths < self.lengths[self.chains // self.lengths.shape[1], 0])
+        found = found[np.argsort(lengths[found], kind="stable")]
+        return found, np.searchsorted(lengths[found], np.arange(1, len(self.alive) + 2)).tolist()
+
     def nodes(self, flat: Flat) -> np.ndarray:
-        """[R, c, W] scores, -inf where there is no state; 0 where there is no token."""
-        rows, c, width = len(self.group), self.lengths.shape[1], self.width
-        out = np.zeros((rows * c, width), flat[0].dtype)
+        """[R, c, W] scores; what there is where there is no state or no token means nothing."""
+        rows, c = len(self.group), self.lengths.shape[1]
+        first, null = np.zeros((2, rows * c), np.int64)
+        first[self.inside], null[self.inside] = self.layout.n_tokens + self.cell - 1, self.token
         # A row of the widest length at a time, whatever there is behind a shorter one: no cell has an index.
-        out[self.inside, 0] = flat[0][self.token]
-        out[self.inside, 1:] = windows(flat[0], width - 1)[self.layout.n_tokens + self.cell]
-        none = np.arange(width) > self.n_target[:, None]
-        out = out.reshape(rows, c, width)
-        np.copyto(out, -np.inf, where=none[self.table][self.group][:, None])
-        return out
+        out = windows(flat[0], self.width)[first]
+        out[:, 0] = flat[0][null]
+        return out.reshape(rows, c, self.width)
 
     def tables(self, flat: Flat) -> Tables:
         layout, size = self.layout, (len(self.n_target), self.width)
@@ -161,14 +168,13 @@ def strips(layout: Layout) -> Iterator[Strip]:
     width = -(-(layout.n_target + 1) // _ALIGNED) * _ALIGNED
     alone = layout.n_source * width > _PLACES // 16  # beside such a pair, others would mostly be padding
     for kind in np.unique(width * 2 + alone).tolist():
-        pairs = np.flatnonzero(width * 2 + alone == kind)
-        yield from _cut(layout, *_grouped(layout, pairs, bool(kind % 2)), kind // 2)
+        yield from _cut(_whole(layout, np.flatnonzero(width * 2 + alone == kind), kind // 2, bool(kind % 2)))
 
 
-def _grouped(layout: Layout, pairs: np.ndarray, alone: bool) -> tuple[np.ndarray, np.ndarray]:
-    """[G, c] chains of one target length each, and how long they are; the longest first, in rows and columns."""
+def _whole(layout: Layout, pairs: np.ndarray, width: int, alone: bool) -> Strip:
+    """Chains of one target length a group; the longest first, in rows and columns."""
     pairs = pairs[np.lexsort((-layout.n_source[pairs], layout.n_target[pairs]))]
-    _, which, counts = np.unique(layout.n_target[pairs], return_inverse=True, return_counts=True)
+    n_target, which, counts = np.unique(layout.n_target[pairs], return_inverse=True, return_counts=True)
     c = 1 if alone else min(best_width(counts), _TOGETHER)
     groups = -(-counts // c)
     rank = np.arange(len(pairs)) - (np.cumsum(counts) - counts)[which]
@@ -176,15 +182,15 @@ def _grouped(layout: Layout, pairs: np.ndarray, alone: bool) -> tuple[np.ndarray
     out[(np.cumsum(groups) - groups)[which] + rank // c, rank % c] = pairs
     lengths = np.where(out < 0, 0, layout.n_source[out])
     order = np.argsort(-lengths[:, 0], kind="stable")
-    return out[order], lengths[order]
+    table = np.repeat(np.arange(len(n_target)), groups)
+    return Strip(layout, out[order], lengths[order], width, n_target, table[order])
 
 
-def _cut(layout: Layout, pairs: np.ndarray, lengths: np.ndarray, width: int) -> Iterator[Strip]:
+def _cut(whole: Strip) -> Iterator[Strip]:
     """Strips of as many groups as a cache and the memory hold."""
-    begin, chains = 0, pairs.shape[1]
-    while begin < len(pairs):
-        most = min(_STEP // (chains * width**2), _PLACES // (chains * width * int(lengths[begin, 0])))
+    begin, (groups, chains), width = 0, whole.pairs.shape, whole.width
+    while begin < groups:
+        most = min(_STEP // (chains * width**2), _PLACES // (chains * width * int(whole.lengths[begin, 0])))
         own = slice(begin, begin + max(most, 1))
-        n_target, table = np.unique(layout.n_target[pairs[own, 0]], return_inverse=True)
-        yield Strip(layout, pairs[own], lengths[own], width, n_target, table)
+        yield replace(whole, pairs=whole.pairs[own], lengths=whole.lengths[own], table=whole.table[own])
         begin = own.stop
