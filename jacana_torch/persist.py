@@ -20,6 +20,7 @@ import numpy as np
 
 from . import systems
 from .construct import build, trusted
+from .encoders.checkpoint import ENCODERS
 from .errors import ConfigError, JacanaError, MissingResource, ModelError
 from .model import Model
 from .version import __version__
@@ -213,6 +214,11 @@ class ModelInfo:
     size: int
     signature: Mapping[str, Any]
 
+    @property
+    def quick(self) -> bool:
+        """Whether it reads no pretrained encoder: those need an extra, and align some ten pairs a second."""
+        return not ENCODERS.intersection(self.resources)
+
 
 def untrained() -> list[ModelInfo]:
     """The aligners that need no training, as `jacana-torch models` lists them."""
@@ -242,10 +248,11 @@ def shipped() -> list[ModelInfo]:
 
 
 def best_available() -> str:
-    """The best shipped model whose resources are on this machine; it says what better ones would need."""
+    """The best shipped model whose resources are on this machine; it says what better ones would need. One that
+    reads an encoder is for those who ask for it by name."""
     from . import resources
 
-    models = shipped()
+    models = [info for info in shipped() if info.quick]
     if not models:
         raise JacanaError("no model came with this installation; train one and name it with --model DIR")
     lacking = {info.name: [r for r in info.resources if not resources.available(r)] for info in models}

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 INSTALL = "pip install 'jacana-torch[neural]'"
 _FILES = ("config.json", "model.safetensors", "tokenizer.json")
+ENCODERS = frozenset(row.name for row in CATALOGUE.values() if set(_FILES) <= set(row.files))
 _PIECES = 512  # where neither tokenizer nor network says how much it takes
 
 
@@ -51,9 +52,8 @@ def located(name: str) -> Path:
     folder = resources.path(name) if name in CATALOGUE else Path(name).expanduser()
     lacking = [file for file in _FILES if not (folder / file).is_file()]
     if lacking:
-        encoders = [row.name for row in CATALOGUE.values() if set(_FILES) <= set(row.files)]
         raise ConfigError(
-            f"the encoder {name!r} is neither one of {', '.join(encoders)} nor a folder with "
+            f"the encoder {name!r} is neither one of {', '.join(sorted(ENCODERS))} nor a folder with "
             f"{', '.join(_FILES)} (lacking: {', '.join(lacking)})"
         )
     return folder

@@ -305,6 +305,16 @@ def test_the_best_model_that_can_run_here(shipped):
     assert persist.shipped()[0].resources == ("wordnet", "glove-6b") and persist.shipped()[0].size > 1000
 
 
+def test_a_model_that_reads_an_encoder_is_never_the_default(shipped, model):
+    persist.save(model, persist.SHIPPED / "neural", {**config_of(), "resources": ["mpnet", "wordnet", "x"]}, {})
+    shipped.update(("mpnet", "wordnet", "x", "minilm"))
+    assert persist.best_available() == "plus" and "neural" in persist.names()
+    shutil.rmtree(persist.SHIPPED / "core")
+    shutil.rmtree(persist.SHIPPED / "plus")
+    with pytest.raises(MissingResource, match=r"full needs glove-6b(?!.*neural)"):
+        persist.best_available()
+
+
 def test_what_the_shipped_models_lack_is_told(shipped):
     shutil.rmtree(persist.SHIPPED / "core")
     with pytest.raises(MissingResource, match="jacana-torch resources install wordnet"):

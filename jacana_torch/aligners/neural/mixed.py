@@ -33,8 +33,8 @@ class Mixed:
 
     `weights`    of the network's log-odds and of the linear chains'; `bias` is added to their sum.
     `threshold`  what is likelier is a link.
-    `folds`      of the training pairs, each judged by a network and chains trained on the others; weights, bias and
-                 threshold are learnt from that. 0: they stay what they are.
+    `folds`      of the training pairs, each judged by a network and chains trained on the others; what is given above
+                 is learnt from that. 0: it stays as it is.
     """
 
     network: Neural
