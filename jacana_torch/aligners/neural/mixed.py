@@ -33,8 +33,8 @@ class Mixed:
 
     `weights`    of the network's log-odds and of the linear chains'; `bias` is added to their sum.
     `threshold`  what is likelier is a link.
-    `folds`      of the training pairs, each judged by a network and chains trained on the others; what is given above
-                 is learnt from that. 0: it stays as it is.
+    `folds`      of the training pairs, each judged by a network and chains trained on the others, to learn these
+                 figures; 0: they stay as they are.
     """
 
     network: Neural
@@ -58,7 +58,8 @@ class Mixed:
             raise ConfigError(f"threshold={self.threshold}: between 0 and 1")
         if type(self.folds) is not int or self.folds < 0 or self.folds == 1:
             raise ConfigError(f"folds={self.folds!r}: two or more, or 0 to learn nothing")
-        self.weighing = Weighing(*self.weights, self.bias, self.threshold)
+        network, linear = self.weights
+        self.weighing = Weighing(network, linear, self.bias, self.threshold)
 
     @property
     def tolerance(self) -> float:
@@ -137,7 +138,7 @@ class Mixed:
 
     def _both(self, pairs: Sequence[SentencePair]) -> tuple[list[np.ndarray], list[np.ndarray]]:
         """[M, N] of each pair: how likely every link is to the network, and to the linear chains."""
-        linear = [np.zeros((len(p.source), len(p.target))) for p in pairs]
+        linear: list[np.ndarray] = [np.zeros((len(p.source), len(p.target))) for p in pairs]
         for places, both in both_ways(self.linear.forward, self.linear.backward, pairs):  # type: ignore[arg-type]
             flat = self.linear.weighing.chances(*both.posteriors())
             for place, own in zip(places, np.split(flat, both.grid.cell_start[1:]), strict=True):
