@@ -120,7 +120,7 @@ def test_what_is_imported_is_declared():
     )
     declared = {name.lower() for name in re.findall(r'"([A-Za-z0-9_-]+)[<>=~]', always + extras)}
     assert "torch" in declared and "spacy" in declared
-    comes_as = {"hydra": "hydra-core", "omegaconf": "hydra-core", "yaml": "pyyaml"}
+    comes_as = {"PIL": "pillow", "hydra": "hydra-core", "omegaconf": "hydra-core", "yaml": "pyyaml"}
     for path in modules():
         for line, name in imported(path):
             top = name.split(".")[0]
