@@ -124,8 +124,10 @@ class Memory:
         with self._lock:
             lexicon, known = self._known.get(key, (None, None))
             if lexicon is None or len(lexicon) > MOST_WORDS:
-                known = _Known(self._bits, known.signals if known else [])
-                self._known[key] = Lexicon(key.word), known
+                signals = known.signals if known else []
+                self._known.pop(key, None)
+                del lexicon, known  # before there are others: they are large
+                self._known[key] = Lexicon(key.word), _Known(self._bits, signals)
             return self._known[key]
 
 
@@ -198,10 +200,14 @@ class Meeting:
         if len(unknown):
             new, cell = self._distinct if first else np.unique(self.code[unknown], return_inverse=True)
             some = self._some if first else _some_at_once(self.lexicon, new)
-            computed = np.hstack([[signal.compute(pairs) for signal in signals] for pairs in some])
+            computed, done = np.empty((len(signals), len(new))), 0
+            for pairs in some:
+                own = slice(done, done := done + len(pairs))
+                for values, one in zip(computed, signals, strict=True):
+                    values[own] = one.compute(pairs)
+                known.keep(new[own], computed[:, own])
             for each, values in zip(figures, computed, strict=True):
                 each[unknown] = values[cell]
-            known.keep(new, computed)
         self._figures |= dict(zip(signals, figures, strict=True))
 
 
@@ -256,6 +262,8 @@ class _Known:
         if signal not in self.signals:
             self._code.fill(-1)
             signals = [*self.signals, signal] if len(self.signals) < MOST_SIGNALS else [signal]
+            # What was known goes before there is room for more: it is large.
+            self.signals, self.figures = [], np.zeros((len(self._code), 0))
             self.signals, self.figures = signals, np.zeros((len(self._code), len(signals)))
         return self.signals
 
