@@ -15,6 +15,7 @@ from templates import corpus, layerless
 from tiny_encoder import tiny_encoder
 
 from jacana_torch import persist
+from jacana_torch.aligners.neural import readings
 from jacana_torch.aligners.neural.aligner import Neural
 from jacana_torch.aligners.neural.cells import alignment_of, batches, chances_of, gold_of
 from jacana_torch.aligners.neural.fitting import mean_loss
@@ -137,6 +138,37 @@ def test_an_encoder_of_rate_0_is_asked_once_and_stays_as_it_is(encoder, monkeypa
     before, after = made._network(made.seed).learnt(), made.networks[0].learnt()
     changed = {name for name, p in after.items() if not torch.allclose(p, before[name], atol=1e-3)}
     assert changed and not any(name.startswith("contextual.encoder.") for name in changed)
+
+
+def test_what_a_fixed_encoder_saw_is_remembered_until_another_is_asked(encoder, monkeypatch):
+    """Folds ask for the same pairs again; what is merely aligned is not kept."""
+    asked = []
+    monkeypatch.setattr(
+        Contextual,
+        "read",
+        lambda self, windows, sizes, read=Contextual.read: asked.extend(sizes) or read(self, windows, sizes),
+    )
+    monkeypatch.setattr(readings, "REMEMBERED", readings.Readings())
+    settings = {"encoder": encoder, "rank": 0, "views": 2}
+    first, second = aligner(**settings), aligner(**settings)
+    first.fit(TRAINING[:9])
+    alone = said(first)
+    assert len(asked) == 9 + len(HELD_OUT)
+    second.fit(TRAINING[3:12])
+    assert len(asked) == 12 + len(HELD_OUT)
+    assert said(first) == alone and len(asked) == 12 + 2 * len(HELD_OUT)
+    fresh = aligner(**settings)
+    monkeypatch.setattr(readings, "REMEMBERED", readings.Readings())
+    fresh.fit(TRAINING[3:12])
+    assert [links for links, _, _ in said(fresh)] == [links for links, _, _ in said(second)]
+    asked.clear()
+    aligner(**{**settings, "layers": [0, 1]}).fit(TRAINING[:9])
+    assert len(asked) == 9
+    monkeypatch.setattr(readings, "MOST_WORDS", 60)
+    small = readings.Readings()
+    monkeypatch.setattr(readings, "REMEMBERED", small)
+    aligner(**settings).fit(TRAINING[:9])
+    assert 0 < small.words <= 60 and len(small.kept) < 9
 
 
 def test_members_share_an_encoder_that_learns_nothing_more(encoder, tmp_path):

@@ -26,7 +26,8 @@ from . import weights
 from .cells import JUDGES, alignment_of, batches, chances_of
 from .fitting import Fitting
 from .inputs import AT_A_TIME, Batch, Columns, Inputs, inputs_of
-from .network import Contextual, GridNetwork
+from .network import Contextual, GridNetwork, Seen
+from .readings import identity, read
 
 log = logging.getLogger(__name__)
 
@@ -232,9 +233,8 @@ class Neural:
             return out
         self._ready()
         for places in batches([one.size for one in inputs], self.batch_pairs, self.batch_cells):
-            batch = Batch.of([inputs[k] for k in places], self.columns, self.device)
-            if self.fixed:
-                batch = replace(batch, seen=self.networks[0].eval().read(batch))
+            some = [inputs[k] for k in places]
+            batch = replace(Batch.of(some, self.columns, self.device), seen=self.seen(self.networks[0], some))
             chances = torch.stack(
                 [chances_of(network.eval()(batch), self.judge) for network in self.networks]
             ).mean(0)
@@ -242,6 +242,16 @@ class Neural:
                 m, n = inputs[place].size
                 out[place] = found[:m, :n]
         return out
+
+    @torch.no_grad()
+    def seen(self, network: GridNetwork, inputs: Sequence[Inputs], keep: bool = False) -> list[Seen]:
+        """What a fixed encoder sees in pairs, to be remembered if they are asked for again; nothing of another."""
+        if not self.fixed:
+            return []
+        settings = (self.encoder, self.layers, self.reading, self.rank, self.mixed, self.device)
+        encoder = identity(network, settings)
+        most = self.batch_pairs, self.batch_cells
+        return read(network, inputs, self.columns, self.device, most, encoder, keep)
 
     def _ready(self) -> None:
         """The networks with what was learnt are made when they are first needed."""

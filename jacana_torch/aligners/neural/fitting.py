@@ -73,23 +73,11 @@ class Fitting:
     def _n_links(self) -> int:
         return sum(len(one.sure) for one in self.gold)
 
-    @torch.no_grad()
-    def _asked(self, network: GridNetwork) -> list[Seen]:
-        """What the encoder sees in each pair, asked for once: it will not change."""
-        aligner = self.aligner
-        found: list[Seen] = []
-        if not aligner.fixed:
-            return found
-        for start in range(0, len(self.inputs), aligner.batch_pairs):
-            some = self.inputs[start : start + aligner.batch_pairs]
-            found += network.eval().read(Batch.of(some, aligner.columns, aligner.device))
-        return found
-
     def _train(self, network: GridNetwork, member: int) -> Result:
         aligner = self.aligner
         random = Random(aligner.seed + member)
         best = _Best()
-        self._seen = self._seen or self._asked(network)
+        self._seen = self._seen or aligner.seen(network, self.inputs, keep=True)
 
         def given(epoch: int) -> list[list[int]]:
             network.train()
