@@ -51,3 +51,10 @@ def cli(monkeypatch, capsys):
         return code, *capsys.readouterr()
 
     return run
+
+
+@pytest.fixture
+def own_home(tmp_path, monkeypatch, request):
+    """A cache of the test's own, but for tests of what is installed (`real` in their names)."""
+    if "real" not in request.node.name:
+        monkeypatch.setenv("JACANA_HOME", str(tmp_path / "home"))

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sultan_sentences import LEXICON, made, pair_of, paired, sentences
 from sultan_twin import BOTH_PARENTS, PARENT_AND_CHILD, Side, Twin, equivalent
 from templates import corpus
 
 from jacana_torch import resources
-from jacana_torch.aligners.base import Aligner, Trainable
 from jacana_torch.aligners.sultan import aligner as module
 from jacana_torch.aligners.sultan import content, sequences, stopwords
 from jacana_torch.aligners.sultan.aligner import Sultan, TunedSultan
@@ -29,25 +29,6 @@ from jacana_torch.errors import ConfigError, JacanaError, MissingLayer
 from jacana_torch.evaluate import score
 from jacana_torch.types import Alignment, Example, Sentence, SentencePair
 
-# Few words, so that there are many rivals; what each is, so that the twin need not know how that is found out.
-LEXICON = {
-    "ship": ("NN", "c"), "vessel": ("NN", "c"), "crew": ("NN", "c"), "sail": ("NN", "c"), "left": ("VBD", "c"),
-    "sailed": ("VBD", "c"), "old": ("JJ", "c"), "ancient": ("JJ", "c"), "slowly": ("RB", "c"), "the": ("DT", "s"),
-    "is": ("VBZ", "s"), "was": ("VBD", "s"), "of": ("IN", "s"), "by": ("IN", "s"), "in": ("IN", "s"),
-    "and": ("CC", "s"), "it": ("PRP", "s"), ".": (".", "p"), ",": (",", "p"),
-}  # fmt: skip
-RELATIONS = (
-    "nsubj dobj nsubjpass auxpass det amod rcmod acl xcomp purpcl nn poss prep pobj cc conj advmod iobj tmod "
-    "acomp cop csubj punct"
-).split()
-FITTING = {
-    ("VB", "NN"): ["nsubj", "dobj", "nsubjpass", "tmod", "iobj"], ("NN", "NN"): ["nn", "poss", "conj"],
-    ("NN", "VB"): ["acl", "rcmod"], ("NN", "JJ"): ["amod", "rcmod"], ("VB", "VB"): ["xcomp", "purpcl", "conj"],
-    ("NN", "DT"): ["det"], ("VB", "JJ"): ["acomp"], ("JJ", "NN"): ["nsubj"], ("JJ", "JJ"): ["conj"],
-}  # fmt: skip
-TURNED = ["acl", "rcmod", "dobj", "nsubj", "conj", "amod", "cop"]
-FREQUENT = ["ship", "vessel", "left", "sailed", "sail", "old", "the", "of", "in", "by"]
-PAIRED = [{"ship", "vessel"}, {"crew", "left"}, {"left", "sailed"}, {"old", "ancient"}, {"of", "in"}]
 STAGES = [
     (sequences.link_sequences, Twin.sequences),
     (content.link_by_dependencies, Twin.by_dependencies),
@@ -56,61 +37,6 @@ STAGES = [
     (stopwords.link_markers, Twin.markers),
     (stopwords.link_by_linked_neighbours, Twin.by_linked_neighbours),
 ]
-
-
-def paired(keys, left, right):
-    pairs = [{keys[a].form, keys[b].form} for a, b in zip(left.tolist(), right.tolist(), strict=True)]
-    return np.array([pair in PAIRED for pair in pairs], dtype=bool)
-
-
-@st.composite
-def sentences(draw, most=9):
-    forms = draw(st.lists(st.sampled_from(sorted(LEXICON)), min_size=1, max_size=most))
-    heads = [draw(st.integers(-1, len(forms) - 1)) for _ in forms]
-    heads = [-1 if head == k else head for k, head in enumerate(heads)]
-    return made(forms, heads, [draw(st.sampled_from(RELATIONS)) for _ in forms])
-
-
-def pair_of(random: Random) -> tuple[Sentence, Sentence]:
-    """A sentence and what somebody made of it: words moved, replaced and left out, relations changed."""
-    size = random.randint(2, 10)
-    forms = [random.choice(FREQUENT if random.random() < 0.7 else sorted(LEXICON)) for _ in range(size)]
-    heads = [random.choice([k for k in range(-1, size) if k != own]) for own in range(size)]
-    relations = [_fitting(random, forms, heads, k) for k in range(size)]
-    order = list(range(size))
-    if random.random() < 0.6:
-        random.shuffle(order)
-    order = [k for k in order if random.random() < 0.9]
-    place = {k: at for at, k in enumerate(order)}
-    others = [random.choice(sorted(_swaps(forms[k]))) if random.random() < 0.4 else forms[k] for k in order]
-    uppers = [place.get(heads[k], -1) for k in order]
-    changed = [random.choice(RELATIONS) if random.random() < 0.2 else relations[k] for k in order]
-    turned = [k for k, up in enumerate(uppers) if up >= 0 and random.random() < 0.15]
-    for k in turned:  # the child becomes the parent, as in a relative clause
-        up = uppers[k]
-        uppers[k], uppers[up], changed[up] = uppers[up] if uppers[up] != k else -1, k, random.choice(TURNED)
-    return made(forms, heads, relations), made(others or ["."], uppers or [-1], changed or ["root"])
-
-
-def _fitting(random: Random, forms: list[str], heads: list[int], k: int) -> str:
-    tag, above = LEXICON[forms[k]][0], LEXICON[forms[heads[k]]][0] if heads[k] >= 0 else ""
-    if tag == "IN":
-        return "prep"
-    if above == "IN":
-        return "pobj"
-    if tag == "CC":
-        return "cc"
-    return random.choice(FITTING.get((above[:2], tag[:2]), RELATIONS))
-
-
-def _swaps(form: str) -> set[str]:
-    return set().union(*(pair for pair in PAIRED if form in pair), {form})
-
-
-def made(forms, heads, relations):
-    tags = [LEXICON[form][0] for form in forms]
-    lemmas = ["be" if form in ("is", "was") else form for form in forms]
-    return Sentence(tuple(forms), {"pos": tags, "lemma": lemmas, "head": heads, "deprel": relations})
 
 
 def side(sentence: Sentence) -> Side:
@@ -321,69 +247,6 @@ def test_entities_are_asked_for_where_they_are_wanted():
     pair = SentencePair(*[made(["old", "ship"], [1, -1], ["amod", "root"])] * 2)
     with pytest.raises(MissingLayer, match="ner"):
         aligner.align([pair])
-
-
-# The search
-
-
-def rivals() -> list[Example]:
-    """A word's paraphrase where its neighbours are, and itself elsewhere: the weights decide which is linked."""
-    source = made(["old", "crew", "sailed", "slowly"], [1, 2, -1, 2], ["amod", "nsubj", "root", "advmod"])
-    forms = ["old", "crew", "left", "slowly", ".", ".", ".", ".", "sailed"]
-    target = made(forms, [-1] * 9, ["root"] * 9)
-    return [Example(SentencePair(source, target), Alignment(4, 9, frozenset({(0, 0), (1, 1), (2, 2), (3, 3)})))]
-
-
-@pytest.fixture
-def searched(monkeypatch):
-    monkeypatch.setattr(module.paraphrases, "nowhere", paired)
-    return TunedSultan(paraphrases="none", weight=1.0, grid=[0.1, 0.9])
-
-
-def test_the_search_finds_what_aligns_best(searched):
-    assert (
-        isinstance(searched, Trainable) and not isinstance(Sultan(), Trainable) and isinstance(Sultan(), Aligner)
-    )
-    examples = rivals()
-    gold = [e.gold for e in examples]
-    before = score(gold, searched.align([e.pair for e in examples])).f1
-    steps = []
-    report = searched.fit(examples, watch=lambda step: steps.append((step.iteration, round(1 - step.loss, 6))))
-    found = score(gold, searched.align([e.pair for e in examples])).f1
-    assert found > before and report.loss["search"] == pytest.approx(1 - found) and report.converged
-    assert found == pytest.approx(max(f1 for _, f1 in steps)) and [k for k, _ in steps] == [1, 2, 3, 4, 5]
-    assert (searched.similarity, searched.weight) == (0.9, 0.9)  # of equals the greater figures
-
-
-def test_what_is_as_good_is_kept(searched):
-    examples = [Example(e.pair, e.gold) for e in corpus(3)]
-    searched.fit(examples)
-    assert (searched.similarity, searched.weight) == (0.9, 1.0)
-
-
-def test_an_interrupted_search_keeps_its_best(searched):
-    def stop(step):
-        if step.iteration == 3:
-            raise KeyboardInterrupt
-
-    report = searched.fit(rivals(), watch=stop)
-    assert report.interrupted and not report.converged
-    assert (searched.similarity, searched.weight) in [(0.9, 1.0), (0.9, 0.9), (0.9, 0.1)]
-
-
-def test_what_was_found_and_where_paraphrases_came_from_is_remembered(searched):
-    searched.fit(rivals())
-    again = TunedSultan(paraphrases="auto")
-    again.restore(searched.state())
-    assert (again.similarity, again.weight, again.paraphrases) == (searched.similarity, searched.weight, "none")
-
-
-def test_a_search_needs_examples_and_a_grid(searched):
-    with pytest.raises(ConfigError, match="no aligned examples"):
-        searched.fit([Example(rivals()[0].pair)])
-    for grid in ([], [2.0]):
-        with pytest.raises(ConfigError, match="grid"):
-            TunedSultan(grid=grid)
 
 
 # Figures

@@ -1,0 +1,74 @@
+"""The search for the settings of Sultan's pipeline that align the training examples best."""
+
+from __future__ import annotations
+
+import pytest
+from sultan_sentences import made, paired
+from templates import corpus
+
+from jacana_torch.aligners.base import Aligner, Trainable
+from jacana_torch.aligners.sultan import aligner as module
+from jacana_torch.aligners.sultan.aligner import Sultan, TunedSultan
+from jacana_torch.errors import ConfigError
+from jacana_torch.evaluate import score
+from jacana_torch.types import Alignment, Example, SentencePair
+
+
+def rivals() -> list[Example]:
+    """A word's paraphrase where its neighbours are, and itself elsewhere: the weights decide which is linked."""
+    source = made(["old", "crew", "sailed", "slowly"], [1, 2, -1, 2], ["amod", "nsubj", "root", "advmod"])
+    forms = ["old", "crew", "left", "slowly", ".", ".", ".", ".", "sailed"]
+    target = made(forms, [-1] * 9, ["root"] * 9)
+    return [Example(SentencePair(source, target), Alignment(4, 9, frozenset({(0, 0), (1, 1), (2, 2), (3, 3)})))]
+
+
+@pytest.fixture
+def searched(monkeypatch):
+    monkeypatch.setattr(module.paraphrases, "nowhere", paired)
+    return TunedSultan(paraphrases="none", weight=1.0, grid=[0.1, 0.9])
+
+
+def test_the_search_finds_what_aligns_best(searched):
+    assert (
+        isinstance(searched, Trainable) and not isinstance(Sultan(), Trainable) and isinstance(Sultan(), Aligner)
+    )
+    examples = rivals()
+    gold = [e.gold for e in examples]
+    before = score(gold, searched.align([e.pair for e in examples])).f1
+    steps = []
+    report = searched.fit(examples, watch=lambda step: steps.append((step.iteration, round(1 - step.loss, 6))))
+    found = score(gold, searched.align([e.pair for e in examples])).f1
+    assert found > before and report.loss["search"] == pytest.approx(1 - found) and report.converged
+    assert found == pytest.approx(max(f1 for _, f1 in steps)) and [k for k, _ in steps] == [1, 2, 3, 4, 5]
+    assert (searched.similarity, searched.weight) == (0.9, 0.9)  # of equals the greater figures
+
+
+def test_what_is_as_good_is_kept(searched):
+    examples = [Example(e.pair, e.gold) for e in corpus(3)]
+    searched.fit(examples)
+    assert (searched.similarity, searched.weight) == (0.9, 1.0)
+
+
+def test_an_interrupted_search_keeps_its_best(searched):
+    def stop(step):
+        if step.iteration == 3:
+            raise KeyboardInterrupt
+
+    report = searched.fit(rivals(), watch=stop)
+    assert report.interrupted and not report.converged
+    assert (searched.similarity, searched.weight) in [(0.9, 1.0), (0.9, 0.9), (0.9, 0.1)]
+
+
+def test_what_was_found_and_where_paraphrases_came_from_is_remembered(searched):
+    searched.fit(rivals())
+    again = TunedSultan(paraphrases="auto")
+    again.restore(searched.state())
+    assert (again.similarity, again.weight, again.paraphrases) == (searched.similarity, searched.weight, "none")
+
+
+def test_a_search_needs_examples_and_a_grid(searched):
+    with pytest.raises(ConfigError, match="no aligned examples"):
+        searched.fit([Example(rivals()[0].pair)])
+    for grid in ([], [2.0]):
+        with pytest.raises(ConfigError, match="grid"):
+            TunedSultan(grid=grid)
