@@ -14,6 +14,7 @@ import numpy as np
 import torch
 
 from ...crf.states import POLICIES
+from ...device import usable_device
 from ...encoders import checkpoint
 from ...encoders.pieces import READINGS
 from ...errors import ConfigError, ModelError
@@ -21,7 +22,6 @@ from ...features.base import EdgeFamily, NodeFamily
 from ...features.featureset import FeatureSet
 from ...types import Alignment, Example, SentencePair
 from ..base import TrainingReport, Watcher
-from ..crf import usable_device
 from . import weights
 from .cells import JUDGES, alignment_of, batches, chances_of
 from .fitting import Fitting

@@ -39,8 +39,8 @@ class Mixed:
 
     network: Neural
     linear: Bidirectional
-    weights: Sequence[float] = (0.55, 0.3)
-    bias: float = 0.1
+    weights: Sequence[float] = (0.5, 0.5)
+    bias: float = 0.0
     threshold: float = 0.5
     folds: int = 0
     seed: int = 1
