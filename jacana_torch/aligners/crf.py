@@ -15,6 +15,7 @@ import numpy as np
 from ..crf.layout import Layout
 from ..crf.linear import RawBlock
 from ..crf.states import POLICIES, gold_states
+from ..device import usable_device
 from ..errors import ConfigError, ModelError
 from ..explain import Explanation
 from ..features.base import Block, EdgeFamily, NodeFamily
@@ -243,19 +244,6 @@ def prior_factors(names: Sequence[str], priors: Mapping[str, float]) -> np.ndarr
     """[K] what multiplies the prior of each column: that of the longest beginning of its name, else 1."""
     longest_first = sorted(priors.items(), key=lambda item: -len(item[0]))
     return np.array([next((f for start, f in longest_first if name.startswith(start)), 1.0) for name in names])
-
-
-def usable_device(device: str) -> str:
-    """The device, if torch can use it here; an error that says why not before any work is done."""
-    if device != "cpu":  # asking wakes the driver up, so only where there is a question
-        import torch
-
-        try:
-            torch.zeros(1, dtype=torch.float64, device=device)
-        except (RuntimeError, AssertionError, NotImplementedError, TypeError) as error:
-            reason = (str(error).splitlines() or ["unknown"])[0]
-            raise ConfigError(f"the device {device!r} cannot be used here ({reason}): try cpu") from None
-    return device
 
 
 def _stacked(per_length: Sequence[Sequence[Block]]) -> list[Block]:

@@ -17,10 +17,10 @@ import numpy as np
 import torch
 
 from ... import corpora
+from ...device import usable_device
 from ...errors import ConfigError, ModelError
 from ...types import Alignment, Example, SentencePair, trusted
 from ..base import Step, TrainingReport, Watcher
-from ..crf import usable_device
 from ..decoding import LARGEST_PAIR
 from ..portions import portions
 from .em import Direction, Settings, as_expected, iterate
