@@ -15,8 +15,10 @@ import numpy as np
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from ..features.base import Grouped
+
 # (column numbers [K], table [R, K] or None for one-hot, index [C] or None): a features.Block, its names looked up
-RawBlock = tuple[np.ndarray, "np.ndarray | None", "np.ndarray | None"]
+RawBlock = tuple[np.ndarray, "np.ndarray | Grouped | None", "np.ndarray | None"]
 
 _SLAB = 4096  # rows
 
@@ -74,7 +76,7 @@ def _rows(block: RawBlock) -> Any:
     if table is None:
         rows = sparse.identity(len(columns), format="csr")
     else:
-        rows = sparse.csr_matrix(table, dtype=np.float64)
+        rows = sparse.csr_matrix(np.asarray(table), dtype=np.float64)
     if index is None:
         return rows
     nothing = sparse.csr_matrix((1, len(columns)))
@@ -93,9 +95,9 @@ def add_scores(total: np.ndarray, block: RawBlock, weights: np.ndarray) -> None:
         total += np.append(per_row, 0.0)[index]  # -1 takes the last
 
 
-def _product(table: np.ndarray, weights: np.ndarray) -> np.ndarray:
+def _product(table: np.ndarray | Grouped, weights: np.ndarray) -> np.ndarray:
     """table @ weights in 64 bits, whatever the table has: in 32, a pair's scores would depend on its company."""
-    if table.dtype == weights.dtype:
+    if table.dtype == weights.dtype or not isinstance(table, np.ndarray):  # what is no array sees to it
         return table @ weights
     out = np.empty(len(table), dtype=weights.dtype)
     for first in range(0, len(table), _SLAB):  # a copy of a part at a time stays in the cache

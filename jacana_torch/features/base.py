@@ -9,7 +9,7 @@ unless it truly differs per cell, and a linear model multiplies tables, not cell
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -19,16 +19,53 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
+class Grouped:
+    """A table of which most is zero, unwritten: row r has `values[r]` in the columns of group `group[r]`.
+
+    Its columns are those of `values`, once for each of `count` groups. Numpy takes it for the whole table.
+    """
+
+    values: np.ndarray
+    group: np.ndarray
+    count: int
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return len(self.values), self.count * self.values.shape[1]
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.values.dtype
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __getitem__(self, key: Any) -> np.ndarray:
+        if isinstance(key, np.ndarray):  # rows
+            return Grouped(self.values[key], self.group[key], self.count).__array__()
+        return self.__array__()[key]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        table = np.zeros((len(self), self.count, self.values.shape[1]), dtype=dtype or self.dtype)
+        table[np.arange(len(self)), self.group] = self.values
+        return table.reshape(self.shape)
+
+    def __matmul__(self, weights: np.ndarray) -> np.ndarray:
+        of_row = weights.reshape(self.count, -1)[self.group]
+        return np.einsum("rk,rk->r", self.values.astype(weights.dtype), of_row)
+
+
+@dataclass(frozen=True)
 class Block:
     """Feature values for every cell: row `index[c]` of `table`, or nothing where the index is -1.
 
     `names`  K column names, without the family's prefix.
-    `table`  [R, K] float, or None for one-hot columns (row r is column r, value 1).
+    `table`  [R, K] float (perhaps `Grouped`), or None for one-hot columns (row r is column r, value 1).
     `index`  [C] int, or None where row c belongs to cell c.
     """
 
     names: tuple[str, ...]
-    table: np.ndarray | None
+    table: np.ndarray | Grouped | None
     index: np.ndarray | None = None
 
     def at(self, rows: np.ndarray) -> Block:
@@ -37,7 +74,7 @@ class Block:
 
     def dense(self) -> np.ndarray:
         """[C, K]: the block written out, for tests and explanations."""
-        table = np.eye(len(self.names)) if self.table is None else self.table
+        table = np.eye(len(self.names)) if self.table is None else np.asarray(self.table)
         if self.index is None:
             return table
         padded = np.vstack([table, np.zeros((1, table.shape[1]), table.dtype)])

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .base import Block, NodeBlocks
+from .base import Block, Grouped, NodeBlocks
 
 
 def joined(parts: Sequence[NodeBlocks]) -> NodeBlocks:
@@ -46,7 +46,7 @@ def _written(block: Block) -> Block:
     return Block(block.names, _rows(block.table, block.index))
 
 
-def _rows(table: np.ndarray, index: np.ndarray) -> np.ndarray:
+def _rows(table: np.ndarray | Grouped, index: np.ndarray) -> np.ndarray:
     rows = table[index]
     if (index < 0).any():
         rows[index < 0] = 0

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .base import Block, NodeBlocks
+from .base import Block, Grouped, NodeBlocks
 from .context import Context
 from .grid import Grid
 from .meeting import Signal, WordPairs
@@ -45,9 +45,11 @@ OF_UNLIKE = (*_COMMON, "row_better", "column_better", "row_free", "column_free")
 
 @dataclass(frozen=True)
 class Kinds:
-    """`window`: that of the context family, which computes once what both say."""
+    """`window`: that of the context family, which computes once what both say. `unlike`: also of unlike words, as
+    most are."""
 
     window: int = 3
+    unlike: bool = True
     name: str = "kinds"
     requires: tuple[str, ...] = ()
 
@@ -55,12 +57,14 @@ class Kinds:
         column = {
             name: (block, k) for block in Context(self.window)(grid).link for k, name in enumerate(block.names)
         }
+        kind, alike, *unlike = cells_by_kind(grid)
         run, k = column["run>=3"]
-        pins = Block(PINS, pinned(grid, run.table[run.index, k] > 0))  # type: ignore[index]
-        column |= {name: (pins, k) for k, name in enumerate(PINS)}
-        kind, cells = cells_by_kind(grid)
-        link = [_side_by_side(kind, cells[0], _values(column, OF_ALIKE, cells[0]))]
-        for name, own in zip(UNLIKE, cells[1:], strict=True):
+        weighed = None if self.unlike else alike
+        pins = pinned(grid, run.table[run.index, k] > 0, weighed)  # type: ignore[index]
+        pinned_at = Block(PINS, pins, None if weighed is None else _rows(grid.n_cells, weighed))
+        column |= {name: (pinned_at, k) for k, name in enumerate(PINS)}
+        link = [_side_by_side(kind, alike, _values(column, OF_ALIKE, alike))]
+        for name, own in zip(UNLIKE, unlike, strict=True) if self.unlike else ():
             names = tuple(f"{name}.{column}" for column in OF_UNLIKE)
             link.append(Block(names, _values(column, OF_UNLIKE, own), _rows(len(kind), own)))
         return NodeBlocks(tuple(link))
@@ -101,13 +105,13 @@ def _kinds(pairs: WordPairs) -> np.ndarray:
 kind_of_words = Signal("kinds", FORM, _kinds)
 
 
-def cells_by_kind(grid: Grid) -> tuple[np.ndarray, list[np.ndarray]]:
+def cells_by_kind(grid: Grid) -> tuple[np.ndarray, ...]:
     """[C] the kind of each cell; the cells of words that are alike, and those of each kind of unlike ones."""
     kind = grid.figure(kind_of_words).astype(np.int8)
     group = np.maximum(kind, len(ALIKE) - 1)
     order = np.argsort(group, kind="stable")
     ends = np.cumsum(np.bincount(group, minlength=len(KINDS)))
-    return kind, np.split(order, ends[len(ALIKE) - 1 : -1])
+    return kind, *np.split(order, ends[len(ALIKE) - 1 : -1])
 
 
 def _values(column: Mapping[str, tuple[Block, int]], names: Sequence[str], cells: np.ndarray) -> np.ndarray:
@@ -129,8 +133,7 @@ def _rows(size: int, cells: np.ndarray) -> np.ndarray:
 
 
 def _side_by_side(kind: np.ndarray, cells: np.ndarray, values: np.ndarray) -> Block:
-    """One table for all kinds of words that are alike: their cells are few."""
-    table = np.zeros((len(values), len(ALIKE), len(OF_ALIKE)), dtype=np.float32)
-    table[np.arange(len(cells)), kind[cells]] = values[: len(cells)]
+    """One block for all kinds of words that are alike: their cells are few."""
     names = tuple(f"{name}.{column}" for name in ALIKE for column in OF_ALIKE)
-    return Block(names, table.reshape(len(table), -1), _rows(len(kind), cells))
+    group = kind[cells] if len(cells) else np.zeros(len(values), kind.dtype)
+    return Block(names, Grouped(values, group, len(ALIKE)), _rows(len(kind), cells))

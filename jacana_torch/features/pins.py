@@ -16,12 +16,15 @@ COLUMNS = ("left_pin", "right_pin", "either_pin", "both_pins", "between_pins", "
 _NOWHERE = 1 << 40
 
 
-def pinned(grid: Grid, in_run: np.ndarray) -> np.ndarray:
-    """[C, COLUMNS] of 0 and 1; `in_run` [C] says which cells are in runs long enough for any word to be a pin."""
+def pinned(grid: Grid, in_run: np.ndarray, cells: np.ndarray | None = None) -> np.ndarray:
+    """[cells, COLUMNS] of 0 and 1, of all cells if none are named; `in_run` [C] says which cells are in runs long
+    enough for any word to be a pin."""
     base = grid.figure(base_similarity)
     place = _pins(grid, base, in_run)
-    table = np.zeros((len(COLUMNS), grid.n_cells), dtype=np.float32)
-    token, n, shift = grid.source_token, grid.n, grid.n - grid.m
+    cells = np.arange(grid.n_cells) if cells is None else cells
+    table = np.zeros((len(COLUMNS), len(cells)), dtype=np.float32)
+    token, n = grid.source_token[cells], grid.n[cells]
+    shift = n - grid.m[cells]
     left, right = _nearest(grid, place, -1), _nearest(grid, place, 1)
     here = grid.source_position
     for column, pin in ((table[0], left), (table[1], right)):
@@ -31,8 +34,8 @@ def pinned(grid: Grid, in_run: np.ndarray) -> np.ndarray:
     after, before = np.where(left < 0, -1, place[left])[token], np.where(right < 0, _NOWHERE, place[right])[token]
     table[4] = (n > after) & (n < before) & ((left >= 0) & (right >= 0))[token]
     table[5] = (n < after) | (n > before)
-    identical = np.flatnonzero(base >= 1)
-    table[6, identical] = _same_occurrence(grid, identical)
+    identical = np.flatnonzero(base[cells] >= 1)
+    table[6, identical] = _same_occurrence(grid, cells[identical])
     return table.T
 
 

@@ -74,6 +74,11 @@ def test_every_column_of_every_cell(seed, window):
     blocks = Kinds(window)(Grid(pairs))
     compare(blocks.link, expected)
     assert blocks.null == ()
+    alike = tuple(f"{kind}." for kind in ALIKE)
+    compare(
+        Kinds(window, unlike=False)(Grid(pairs)).link,
+        [{name: value for name, value in row.items() if name.startswith(alike)} for row in expected],
+    )
 
 
 def test_the_sentences_have_every_kind():
@@ -113,7 +118,9 @@ def test_context_is_computed_once():
 @pytest.mark.parametrize("seed", range(3))
 def test_a_pair_has_the_same_features_in_any_company(seed):
     assert_same_alone(Kinds(), random_pairs(seed + 30) + OWN)
+    assert_same_alone(Kinds(unlike=False), random_pairs(seed + 30) + OWN)
 
 
 def test_empty_sides():
     assert_empty_sides(Kinds())
+    assert_empty_sides(Kinds(unlike=False))
