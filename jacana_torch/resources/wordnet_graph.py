@@ -83,15 +83,6 @@ class WordNet:
 
     # -- words
 
-    def knows(self, form: str, pos: str | None = None) -> bool:
-        """Whether this very form is a WordNet lemma."""
-        parts = POS if pos is None else pos
-        return bool((self._morphology.rows([form] * len(parts), parts) >= 0).any())
-
-    def base_forms(self, form: str, pos: str) -> list[str]:
-        """All analyses of a form as NLTK's `_morphy`: itself, then the exceptions or the suffix rules."""
-        return self._morphology.bases([form], [pos])[0]
-
     def morphy(self, form: str, pos: str | None = None) -> str | None:
         """The first base form that WordNet knows, as NLTK's `morphy`; it does not change case."""
         parts = POS if pos is None else pos

@@ -164,7 +164,7 @@ def test_known_facts_that_were_once_wrong_elsewhere():
 
 def test_lemma_changes_case_and_never_fails(database):
     net = load(database)
-    assert net.lemma("Cats", "n") == "cat" if not net.knows("hen", "n") else net.lemma("Cats", "n") == "hen"
+    assert net.lemma("Cats", "n") == "cat"  # the list of exceptions has hen before it, which is no noun here
     assert net.lemma("Zzyzx") == "zzyzx" and net.lemma("") == ""
     assert net.morphy("Cat") is None  # as NLTK's
 
@@ -188,9 +188,9 @@ def test_the_second_opening_reads_no_source_and_a_changed_source_is_read_anew(da
     assert caplog.text.count("preparing") == 1
     load.cache_clear()
     with open(database / "noun.exc", "a") as out:
-        out.write("kine kin\n")
+        out.write("kine bod\n")
     net = load(database)
-    assert caplog.text.count("preparing") == 2 and net.base_forms("kine", "n") in ([], ["kin"])
+    assert caplog.text.count("preparing") == 2 and net.morphy("kine", "n") == "bod"
 
 
 def test_damaged_arrays_are_built_again(database, tmp_path, caplog):
