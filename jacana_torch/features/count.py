@@ -80,7 +80,10 @@ class CountedVectors:
         path = Path(path)
         meta = json.dumps({"format": FORMAT, "contexts": self.contexts, "total": self.total})
         text = json.dumps(self.words).encode()
-        descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
+        try:
+            descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
+        except OSError as error:
+            raise JacanaError(f"{path}: cannot be written: {error.strerror}") from None
         try:
             with os.fdopen(descriptor, "wb") as file:
                 np.savez_compressed(

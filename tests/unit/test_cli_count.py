@@ -46,3 +46,9 @@ def test_others_may_read_the_file(counts):
 def test_a_missing_corpus_is_a_mistake(tmp_path, capsys):
     assert main(["count", str(tmp_path / "none.txt"), str(tmp_path / "out.npz")]) == 2
     assert "none.txt" in capsys.readouterr().err and not (tmp_path / "out.npz").exists()
+
+
+def test_a_folder_that_is_not_there_is_a_mistake(tmp_path, capsys):
+    (tmp_path / "in.txt").write_text("a cat\ta dog\n")
+    assert main(["count", str(tmp_path / "in.txt"), str(tmp_path / "no" / "out.npz"), "--min-count", "1"]) == 2
+    assert f"{tmp_path}/no/out.npz: cannot be written" in capsys.readouterr().err
