@@ -27,6 +27,7 @@ class Lexicon:
         self.lock = RLock()
         self.words: list = []
         self._number: dict = {}
+        self._met_again = _Column()
         self._columns: dict[Hashable, _Column] = {}
         self._codes: dict[Hashable, dict] = {}
         self._parts: dict[int, Lexicon] = {}
@@ -38,9 +39,26 @@ class Lexicon:
         """The number of each word; those never met before get the next ones."""
         met = list(met)
         numbers = np.fromiter(map(self._number_of_met.get, met, repeat(-1)), np.int64, len(met))
-        for k in np.flatnonzero(numbers < 0).tolist():
+        new = np.flatnonzero(numbers < 0)
+        again = numbers[numbers >= 0]
+        for k in new.tolist():
             numbers[k] = self._learnt(met[k])
+        self._met_again.append(np.zeros(len(self.words) - self._met_again.filled, bool))
+        self._met_again.values[again] = True
         return numbers
+
+    def without_rare(self) -> tuple[Lexicon, np.ndarray]:
+        """A lexicon of the words that were met more than once, and [W] their numbers there; -1 for the others."""
+        with self.lock:
+            other, again = Lexicon(self._normal), self._met_again.values
+            for name, column in self._columns.items():
+                self._carry(name, column.of(again), other)
+            renumber = np.where(again, np.cumsum(again) - 1, -1)
+            other.words = [self.words[k] for k in np.flatnonzero(again).tolist()]
+            other._number = {word: k for k, word in enumerate(other.words)}
+            places = renumber.tolist()
+            other._number_of_met = {met: places[k] for met, k in self._number_of_met.items() if places[k] >= 0}
+        return other, renumber
 
     def _learnt(self, met: Word) -> int:
         word = self._normal(met)
@@ -49,6 +67,21 @@ class Lexicon:
             self._number[word] = len(self.words) - 1
         number = self._number_of_met[met] = self._number[word]
         return number
+
+    def _carry(self, name: Hashable, column: _Column, other: Lexicon) -> None:
+        """A column of the words that `other` has, to it; what was numbered here has other numbers there."""
+        kind, of = name if isinstance(name, tuple) and len(name) == 2 else ("", None)
+        if kind == "part":  # made anew: the inner lexicon is another
+            return
+        if kind in ("named", "codes") and column.filled:
+            key, values = (of if kind == "named" else name), column.values
+            distinct = list(self._codes[key])
+            used, place = np.unique(values[values >= 0], return_inverse=True)
+            other._codes[key] = {distinct[k]: new for new, k in enumerate(used.tolist())}
+            values[values >= 0] = place
+            if kind == "codes":
+                values[values < 0] = -1 - np.flatnonzero(values < 0)
+        other._columns[name] = column
 
     def attribute(self, name: Hashable, compute: Compute) -> np.ndarray:
         """[W, ...] `compute(words)` for all words met so far; it is called with the new ones only."""
@@ -100,6 +133,13 @@ class _Column:
     @property
     def values(self) -> np.ndarray:
         return np.zeros(0) if self._room is None else self._room[: self.filled]
+
+    def of(self, chosen: np.ndarray) -> _Column:
+        """Of these words; those that it had not come to are last here too."""
+        other = _Column()
+        if self.filled:
+            other.append(self.values[chosen[: self.filled]])
+        return other
 
     def append(self, new: np.ndarray) -> None:
         total = self.filled + len(new)

@@ -19,7 +19,7 @@ from .lexicon import Compute, Lexicon, Word
 
 T = TypeVar("T")
 
-MOST_WORDS = 1 << 15  # then a memory starts afresh; must stay below 2 ** 24, for two numbers make one code
+MOST_WORDS = 1 << 14  # then those met but once are forgotten; must stay below 2 ** 24: two numbers make one code
 SLOT_BITS = 19
 MOST_SIGNALS = 12
 _RUN = 1 << 13  # cells that are looked up together
@@ -123,11 +123,17 @@ class Memory:
     def of(self, key: WordKey) -> tuple[Lexicon, _Known]:
         with self._lock:
             lexicon, known = self._known.get(key, (None, None))
-            if lexicon is None or len(lexicon) > MOST_WORDS:
-                signals = known.signals if known else []
-                self._known.pop(key, None)
-                del lexicon, known  # before there are others: they are large
-                self._known[key] = Lexicon(key.word), _Known(self._bits, signals)
+            if lexicon is None or known is None:
+                self._known[key] = Lexicon(key.word), _Known(self._bits, [])
+            elif len(lexicon) > MOST_WORDS:
+                del self._known[key]
+                lexicon, renumber = lexicon.without_rare()
+                if len(lexicon) > MOST_WORDS // 4 * 3:  # so many that they would soon be too many again
+                    lexicon, renumber = Lexicon(key.word), np.full(len(renumber), -1)
+                signals, kept = known.signals, known.renumbered(renumber)
+                del known  # before there is another: it is large
+                self._known[key] = lexicon, _Known(self._bits, signals)
+                self._known[key][1].keep(*kept)
             return self._known[key]
 
 
@@ -281,6 +287,15 @@ class _Known:
                 each[run] = values
             np.equal(self._code[slot], code[run], out=found[run])
         return figures, found
+
+    def renumbered(self, number: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Pairs of words as [W] they are numbered elsewhere, and their figures, to be kept there; without those of
+        words that have no number (-1) there."""
+        slot = np.flatnonzero(self._code >= 0)
+        code = self._code[slot]
+        left, right = number[code >> 24], number[code & 0xFFFFFF]
+        both = (left >= 0) & (right >= 0)
+        return (left << 24 | right)[both], self.figures[slot[both]].T
 
     def keep(self, code: np.ndarray, figures: np.ndarray) -> None:
         """Figures [signals, U] of distinct pairs."""

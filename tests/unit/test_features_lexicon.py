@@ -150,3 +150,39 @@ def test_threads_wait_for_one_another():
     with ThreadPoolExecutor(4) as threads:
         assert all(threads.map(work, range(4)))
     assert asked == lexicon.words
+
+
+@given(
+    st.lists(st.lists(st.sampled_from(["a", "A", "b", "bb", "BB", "", "c", "dd", "ddd"]), max_size=6), max_size=6),
+    st.booleans(),
+)
+def test_without_the_rare_words_the_others_are_what_they_were(met, late):
+    """Attributes, names and codes of a lexicon that forgot words are those of one that never met them."""
+    old, seen = Lexicon(), []
+
+    def said(of: Lexicon) -> tuple:
+        length = of.attribute("length", lambda words: np.array([len(w) for w in words], dtype=np.int64))
+        names, number = of.named("first", lambda words: [w[:1] or None for w in words])
+        codes = of.codes("lower", lambda words: [w.lower() for w in words])
+        same = codes[:, None] == codes
+        return length.tolist(), [names[k] if k >= 0 else None for k in number], same.tolist()
+
+    def told(words: list[str]) -> tuple:
+        first, lower = [w[:1] or None for w in words], [w.lower() for w in words]
+        same = [[i == j or (a == b != "") for j, b in enumerate(lower)] for i, a in enumerate(lower)]
+        return [len(w) for w in words], first, same
+
+    for words in met:
+        old.numbers(words)
+        seen.append(words)
+        if not late:
+            said(old)
+    new, renumber = old.without_rare()
+    often = [w for w in old.words if sum(w in words for words in seen) > 1]
+    assert new.words == often
+    assert [old.words[k] for k in np.flatnonzero(renumber >= 0)] == often
+    assert renumber[renumber >= 0].tolist() == list(range(len(often)))
+    assert said(new) == told(new.words)
+    assert new.numbers(["ddd", "zz", "A"]).tolist() == [new.words.index(w) for w in ("ddd", "zz", "A")]
+    assert said(new) == told(new.words)
+    assert said(old) == told(old.words)
