@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from templates import corpus
 
+from jacana_torch import persist
 from jacana_torch.aligners.bidirectional import Bidirectional
 from jacana_torch.aligners.crf import Crf
 from jacana_torch.aligners.neural.aligner import Neural
@@ -20,6 +21,7 @@ from jacana_torch.features.context import Context
 from jacana_torch.features.distortion import Distortion
 from jacana_torch.features.position import Position
 from jacana_torch.features.string import String
+from jacana_torch.model import Model
 from jacana_torch.types import Alignment, Sentence, SentencePair
 
 TRAINING, HELD_OUT = corpus(24), corpus(10, seed=7)
@@ -106,6 +108,15 @@ def test_weights_are_learnt_from_pairs_that_neither_part_saw(monkeypatch):
     restored = aligner(folds=2, network={"epochs": 3, "members": 2})
     restored.restore(made.state())
     assert restored.weighing == made.weighing and restored.align(PAIRS) == made.align(PAIRS)
+
+
+def test_a_network_goes_on_from_one_that_was_mixed(trained, tmp_path):
+    config = {"model": {"_target_": "jacana_torch.model.Model", "aligner": {}}}
+    persist.save(Model(trained), tmp_path / "model", config, {})
+    other = aligner(network={"members": 2, "start": str(tmp_path / "model"), "rate": 0.0, "epochs": 1})
+    other.network.fit(TRAINING[:4])
+    for one, found in zip(trained.network.chances(PAIRS), other.network.chances(PAIRS), strict=True):
+        np.testing.assert_allclose(found, one, atol=1e-6)
 
 
 @pytest.mark.parametrize("part", ["forward", "grid"])

@@ -15,6 +15,7 @@ from .network import GridNetwork
 
 _FILE = "weights.safetensors"
 _COLUMNS = ("values", "marks")
+PARTS = ("", "network.")  # a model of its own, or within one that mixes it with others
 ENCODER = "contextual.encoder."
 
 
@@ -84,6 +85,8 @@ def read(directory: str) -> dict[str, Any]:
         with safe_open(path, framework="numpy") as file:
             state: dict[str, Any] = {key: file.get_tensor(key) for key in file.keys()}
             named = file.metadata() or {}
-        return state | {key: json.loads(named[key]) for key in _COLUMNS}
+        part = next((part for part in PARTS if part + _COLUMNS[0] in named), "")
+        own = {key.removeprefix(part): array for key, array in state.items() if key.startswith(part)}
+        return own | {key: json.loads(named[part + key]) for key in _COLUMNS}
     except (SafetensorError, OSError, ValueError, KeyError) as error:
         raise ModelError(f"start={directory!r}: {path} holds no neural model ({error})") from None
