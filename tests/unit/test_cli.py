@@ -147,7 +147,7 @@ def test_mistakes_are_told_with_exit_code_2(cli, model, arguments, says, tmp_pat
 
 
 def test_a_lack_of_memory_is_told_in_a_line(cli, monkeypatch):
-    """The limit of a machine is not to be tried out: the command fails as numpy does at an array that is too large."""
+    """A machine's limit is not to be tried out: the command fails as numpy does at too large an array."""
 
     def too_large(*_, **__):
         raise MemoryError("Unable to allocate 298. GiB")
