@@ -43,14 +43,18 @@ class Lexicon:
         again = numbers[numbers >= 0]
         for k in new.tolist():
             numbers[k] = self._learnt(met[k])
-        self._met_again.append(np.zeros(len(self.words) - self._met_again.filled, bool))
-        self._met_again.values[again] = True
+        self._again()[again] = True
         return numbers
+
+    def _again(self) -> np.ndarray:
+        """[W] which words were met after they had their number."""
+        self._met_again.append(np.zeros(len(self.words) - self._met_again.filled, bool))
+        return self._met_again.values
 
     def without_rare(self) -> tuple[Lexicon, np.ndarray]:
         """A lexicon of the words that were met more than once, and [W] their numbers there; -1 for the others."""
         with self.lock:
-            other, again = Lexicon(self._normal), self._met_again.values
+            other, again = Lexicon(self._normal), self._again()
             for name, column in self._columns.items():
                 self._carry(name, column.of(again), other)
             renumber = np.where(again, np.cumsum(again) - 1, -1)

@@ -127,12 +127,13 @@ class Memory:
                 self._known[key] = Lexicon(key.word), _Known(self._bits, [])
             elif len(lexicon) > MOST_WORDS:
                 del self._known[key]
-                lexicon, renumber = lexicon.without_rare()
-                if len(lexicon) > MOST_WORDS // 4 * 3:  # so many that they would soon be too many again
-                    lexicon, renumber = Lexicon(key.word), np.full(len(renumber), -1)
-                signals, kept = known.signals, known.renumbered(renumber)
+                with lexicon.lock:  # who still goes by the old numbers may be at work
+                    fresh, renumber = lexicon.without_rare()
+                    if len(fresh) > MOST_WORDS // 4 * 3:  # so many that they would soon be too many again
+                        fresh, renumber = Lexicon(key.word), np.full(len(renumber), -1)
+                    signals, kept = known.signals, known.renumbered(renumber)
                 del known  # before there is another: it is large
-                self._known[key] = lexicon, _Known(self._bits, signals)
+                self._known[key] = fresh, _Known(self._bits, signals)
                 self._known[key][1].keep(*kept)
             return self._known[key]
 

@@ -30,7 +30,7 @@ from jacana_torch.features.string import (
     identical_words,
     same_words,
 )
-from jacana_torch.types import SentencePair
+from jacana_torch.types import Sentence, SentencePair
 
 LEMMA = WordKey(matching_form, ("lemma", "pos"))
 
@@ -145,6 +145,26 @@ def test_a_full_lexicon_makes_way_for_a_new_one(monkeypatch):
     for grid, pairs in grids:  # those made before the change go on with the words that they know
         assert grid.figure(made(2, FORM)).tolist() == expected(pairs, 2, FORM)
         assert grid.figure(base_similarity).tolist() == Grid(pairs).figure(base_similarity).tolist()
+
+
+def test_what_was_met_again_is_known_after_others_were_forgotten(monkeypatch):
+    monkeypatch.setattr(meeting, "MOST_WORDS", 12)
+    memory, asked, lexicons = Memory(12), [], []
+
+    def compute(pairs: WordPairs) -> np.ndarray:
+        words = pairs.lexicon.words
+        asked.extend((words[a], words[b]) for a, b in zip(pairs.left.tolist(), pairs.right.tolist(), strict=True))
+        return np.array([number(words[a], words[b], 1) for a, b in zip(pairs.left, pairs.right, strict=True)])
+
+    signal, usual = Signal("counted", FORM, compute), ("barn", "owl", "rain")
+    for turn in range(9):
+        rare = tuple(f"rare{turn}{k}" for k in range(4))
+        pairs = [SentencePair(Sentence((*usual, *rare)), Sentence(usual))]
+        grid = Grid(pairs).remember(memory)
+        assert grid.figure(signal).tolist() == expected(pairs, 1, FORM)
+        lexicons.append(grid.meeting(FORM).lexicon)
+    assert len({id(one) for one in lexicons}) >= 3 and max(map(len, lexicons)) <= 12 + 4
+    assert len([pair for pair in asked if set(pair) <= set(usual)]) == 9
 
 
 def test_what_is_known_is_not_asked_for_again():
