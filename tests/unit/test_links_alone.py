@@ -81,3 +81,20 @@ def test_sentences_and_pairs_travel(layers, text, name):
     assert sentence.tokens == ("a", "b") and set(map(type, sentence.layers.values())) <= {tuple}
     with pytest.raises(TypeError):
         sentence.layers["pos"] = ()
+
+
+def test_numpy_and_torch_find_the_same_links():
+    """Which of them runs is a matter of the device; "cpu:0" is the processor, by way of torch."""
+    both, pairs = trained(), random_pairs(13, 40)
+    pairs.insert(3, SentencePair(Sentence(("a",)), Sentence(())))
+    other = trained()
+    for chain in (other.forward, other.backward):
+        chain.device = "cpu:0"
+    for one, two in zip(both.directions(pairs), other.directions(pairs), strict=True):
+        assert one == two and any(a.sure for a in one)
+        for a, b in zip(one, two, strict=True):
+            assert b.confidence == pytest.approx(a.confidence, abs=1e-5)
+            assert b.score == pytest.approx(a.score, abs=1e-4)
+    for symmetrize in ("posterior", "grow-diag-final"):
+        for a, b in zip(both.align(pairs, symmetrize), other.align(pairs, symmetrize), strict=True):
+            assert a == b and b.confidence == pytest.approx(a.confidence, abs=1e-6)
