@@ -1,17 +1,19 @@
 """Measure the tables of docs/results.md anew: python scripts/results.py [PAGE] [--only N] [--fresh]
 
-Each table stands between `<!-- results:begin -->` and `<!-- results:end -->`, after the command that prints it and
-that is run. What was measured is kept in runs/results, so that an interruption costs nothing; --fresh measures
-everything again. The text around the tables stays as it is.
+Tables are those of `jacana-torch compare`, and what scripts print. Each stands between `<!-- results:begin -->` and
+`<!-- results:end -->`, after the command that prints it and that is run. What was measured is kept in runs/results,
+so that an interruption costs nothing; --fresh measures everything again. The text around the tables stays as it is.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import os
 import re
 import shlex
 import shutil
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -19,13 +21,18 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "results.md"
 KEPT = ROOT / "runs" / "results"
-_COMMAND = r"```sh\n(?P<command>jacana-torch compare (?:(?!```).)*)\n```\n+"
+_COMMAND = r"```sh\n(?P<command>(?:jacana-torch compare|python scripts/\w+\.py) (?:(?!```).)*)\n```\n+"
 _BLOCK = re.compile(rf"({_COMMAND}<!-- results:begin -->\n).*?(<!-- results:end -->)", re.DOTALL)
 
 
 def commands(page: str) -> list[list[str]]:
-    """The arguments of each command of the page; a backslash at the end of a line goes on with the next."""
-    return [shlex.split(match["command"])[1:] for match in _BLOCK.finditer(page)]
+    """Each command of the page; a backslash at the end of a line goes on with the next."""
+    return [shlex.split(match["command"].replace("\\\n", "")) for match in _BLOCK.finditer(page)]
+
+
+def kept(command: list[str]) -> Path:
+    """Where the command's measurements are."""
+    return KEPT / hashlib.sha256(shlex.join(command).encode()).hexdigest()[:12]
 
 
 def filled(page: str, number: int, table: str) -> str:
@@ -34,8 +41,20 @@ def filled(page: str, number: int, table: str) -> str:
     return f"{page[: match.start()]}{match[1]}\n{table.strip()}\n\n{match[3]}{page[match.end() :]}"
 
 
+def printed(command: list[str], folder: Path) -> str:
+    """What a script prints; `folder` keeps it."""
+    output = folder / "table.md"
+    if not output.is_file():
+        done = subprocess.run([sys.executable, *command[1:]], cwd=ROOT, stdout=subprocess.PIPE, text=True)
+        if done.returncode:
+            raise SystemExit(done.returncode)  # the script has said why
+        folder.mkdir(parents=True, exist_ok=True)
+        output.write_text(done.stdout, encoding="utf-8")
+    return output.read_text(encoding="utf-8")
+
+
 def measured(arguments: list[str], folder: Path, run: Callable[[list[str]], int]) -> str:
-    """The table that a command prints, in Markdown; `folder` keeps what it measures."""
+    """The table that `jacana-torch compare` prints, in Markdown; `folder` keeps what it measures."""
     output = folder / "table.md"
     extra = ["format=markdown", f"output={output}", f"hydra.run.dir={folder}"]
     if folder.is_dir():
@@ -56,13 +75,14 @@ def main() -> None:
     sys.path.insert(0, str(ROOT))
     from jacana_torch.cli import main as command_line
 
-    for number, arguments in enumerate(commands(options.page.read_text(encoding="utf-8")), start=1):
+    for number, command in enumerate(commands(options.page.read_text(encoding="utf-8")), start=1):
         if options.only not in (None, number):
             continue
-        folder = KEPT / f"{options.page.stem}-{number}"
+        folder = kept(command)
         if options.fresh:
             shutil.rmtree(folder, ignore_errors=True)
-        table = measured(arguments, folder, command_line)
+        script = command[0] == "python"
+        table = printed(command, folder) if script else measured(command[1:], folder, command_line)
         page = filled(options.page.read_text(encoding="utf-8"), number, table)
         partial = options.page.with_name(options.page.name + ".partial")
         partial.write_text(page, encoding="utf-8")
