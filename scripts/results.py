@@ -1,8 +1,9 @@
 """Measure the tables of docs/results.md anew: python scripts/results.py [PAGE] [--only N] [--fresh]
 
-Tables are those of `jacana-torch compare`, and what scripts print. Each stands between `<!-- results:begin -->` and
-`<!-- results:end -->`, after the command that prints it and that is run. What was measured is kept in runs/results,
-so that an interruption costs nothing; --fresh measures everything again. The text around the tables stays as it is.
+Tables are those of `jacana-torch compare`, and what scripts print. Each stands between `<!-- results:begin -->`
+and `<!-- results:end -->`, after the command that prints it and that is run. What was measured is kept in
+runs/results, so that an interruption costs nothing; --fresh measures everything again. The text around the tables
+stays as it is.
 """
 
 from __future__ import annotations
