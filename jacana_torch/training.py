@@ -16,13 +16,13 @@ from typing import Any
 
 import torch
 
-from . import dataset, experiment, judging, persist
+from . import corpora, dataset, experiment, judging, persist
 from .aligners.base import TrainingReport
 from .annotate import missing
 from .errors import ConfigError
 from .model import Model
 from .train.tracking import TensorBoard, Tracker
-from .types import PROVIDERS, Example
+from .types import PROVIDERS, Example, Sentence, SentencePair
 
 log = logging.getLogger(__name__)
 
@@ -194,10 +194,13 @@ def _cross_validate(run: Run, data: dataset.Dataset, tracker: Tracker) -> experi
         links,
         judged.add if tracker.keeps else None,
     )
+    own = predicted[experiment.output_name(persist.build(config))]
+    pairs = (example.pair for example in data.train)
+    bare = (SentencePair(Sentence(p.source.tokens), Sentence(p.target.tokens), p.id) for p in pairs)
+    corpora.write(map(Example, bare, own), run.directory / "predictions.jsonl", "jsonl")
     if tracker.keeps:
         judged.show(tracker)
-        shown = predicted[experiment.output_name(persist.build(config))]
-        experiment.Watch(tracker, examples=cfg["logger"]["examples"], links=links).show(shown, data.train)
+        experiment.Watch(tracker, examples=cfg["logger"]["examples"], links=links).show(own, data.train)
     log.info("%d-fold cross-validation over %d pairs\n%s", cfg["cv"], len(data.train), experiment.table(found))
     return found
 

@@ -16,6 +16,7 @@ from templates import corpus, layerless
 import jacana_torch
 from jacana_torch import corpora, run
 from jacana_torch.cli import main
+from jacana_torch.evaluate import score as score_of
 
 ROOT = Path(__file__).parents[2]
 FAST = ["annotate=none", "features=[string,position,distortion]", "trainer.max_iterations=40", "logger=none"]
@@ -219,12 +220,17 @@ def test_given_annotation_comes_from_the_sidecars_in_order(train):
 # Cross-validation and sweeps
 
 
-def test_cross_validation_scores_every_pair_and_leaves_no_model(train):
+def test_cross_validation_scores_every_pair_and_leaves_its_answers_but_no_model(train, files):
     code, out, err = train("cv=5")
     assert code == 0 and len(out) == 1
     folder = Path(out[0])
     assert not (folder / "model").exists()
-    assert read(folder, "scores.json")["intersection"]["pairs"] == 40
+    scores = read(folder, "scores.json")
+    assert scores["intersection"]["pairs"] == 40
+    gold, answers = (list(corpora.read(path)) for path in (files / "words.jsonl", folder / "predictions.jsonl"))
+    assert [e.pair.source.tokens for e in answers] == [e.pair.source.tokens for e in gold]
+    own = score_of([e.gold for e in gold], [e.gold for e in answers])
+    assert own.f1 == pytest.approx(scores["intersection"]["f1"])
     assert "fold 5 of 5" in err and "5-fold cross-validation over 40 pairs" in err
     for bad in ("cv=1", "cv=41", "cv=x"):
         assert train(bad)[0] == 2
