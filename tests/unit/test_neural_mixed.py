@@ -71,6 +71,13 @@ def test_the_chances_of_a_network_are_what_it_aligns_by(trained):
         assert all(found.confidence[link] == chances[link] for link in found.sure)
 
 
+def test_it_does_not_matter_how_many_pairs_are_looked_at_together(trained, monkeypatch):
+    together = trained.network.chances(PAIRS)
+    monkeypatch.setattr("jacana_torch.aligners.neural.aligner.AT_A_TIME", 4)
+    for expected, found in zip(together, trained.network.chances(PAIRS), strict=True):
+        np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
 def test_it_learns(trained):
     assert score([e.gold for e in HELD_OUT], trained.align(PAIRS)).f1 > 0.9
 
