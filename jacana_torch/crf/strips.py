@@ -19,7 +19,7 @@ from .layout import Layout
 _ALIGNED = 8  # states: vector registers are filled
 _STEP = 1 << 17  # numbers of one step of Viterbi, which should stay in a processor's second cache
 _PLACES = 1 << 18  # of one strip
-_TOGETHER = 8  # chains of a group at most: those of one target length that end at about the same time
+_TOGETHER = 4  # chains of a group at most: those of one target length that end at about the same time
 
 Flat = Sequence[np.ndarray]  # scores of nodes (NULLs, then links), edges, starts, ends
 
