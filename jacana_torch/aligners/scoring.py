@@ -18,7 +18,7 @@ from ..features.featureset import FeatureSet, checked
 from ..features.grid import Grid
 from ..features.meeting import Memory, Signal, WordPairs
 
-MOST_NAMES = 4096  # lists of columns' names that are kept
+MOST_NAMES = 1 << 15  # of columns whose numbers are kept, list by list
 LONGEST_KEPT = 128  # target tokens; edge scores of longer ones are many and seldom needed twice
 
 
@@ -87,7 +87,7 @@ class Scorer:
         columns = self._columns.get((family, block.names))
         if columns is None:
             columns = numbered([f"{family}.{name}" for name in block.names], self._number)
-            if len(self._columns) > MOST_NAMES:  # names of some words and tags are new in every batch
+            if sum(map(len, self._columns.values())) > MOST_NAMES:  # those of words and tags are new in every batch
                 self._columns.clear()
             self._columns[family, block.names] = columns
         return known_columns(block, columns)
