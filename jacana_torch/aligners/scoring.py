@@ -87,7 +87,7 @@ class Scorer:
         columns = self._columns.get((family, block.names))
         if columns is None:
             columns = numbered([f"{family}.{name}" for name in block.names], self._number)
-            if sum(map(len, self._columns.values())) > MOST_NAMES:  # those of words and tags are new in every batch
+            if sum(map(len, self._columns.values())) > MOST_NAMES:  # words and tags are new in every batch
                 self._columns.clear()
             self._columns[family, block.names] = columns
         return known_columns(block, columns)
