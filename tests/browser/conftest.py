@@ -53,7 +53,7 @@ def visit(chromium) -> Iterator[Callable]:
     def visiting(url: str | Path, tolerate: tuple[str, ...] = (), **options) -> Any:
         options = {"viewport": {"width": 1280, "height": 900}, "reduced_motion": "reduce", **options}
         context = chromium.new_context(**options)
-        context.set_default_timeout(10_000)
+        context.set_default_timeout(60_000)  # machines that test are busy
         page, troubles = context.new_page(), []
         opened.append((context, troubles))
 

@@ -91,8 +91,9 @@ def test_gradients_are_differences(encoder, with_encoder):
     made = aligner(encoder=encoder if with_encoder else None, rank=2, views=2, rarest=1)
     made.fit(TRAINING[:3])
     network = made.networks[0].double().eval()
+    random = torch.Generator().manual_seed(1)
     for p in network.learnt().values():  # nothing is to be flat because it is zero
-        torch.nn.init.normal_(p, std=0.3)
+        torch.nn.init.normal_(p, std=0.3, generator=random)
     examples = TRAINING[:3]
     batch, gold = batch_of(made, examples), [gold_of(e.gold, "monotone") for e in examples]
 
@@ -101,7 +102,7 @@ def test_gradients_are_differences(encoder, with_encoder):
 
     network.zero_grad()
     loss().backward()
-    step = 1e-4
+    step = 1e-6  # short, for the largest of several cells changes now and then
     for name, p in network.learnt().items():
         if not p.numel() or not p.grad.any():
             continue

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -39,7 +40,13 @@ def run(
         async with Batcher(worker, cost, queue, prepare=lambda: None) as batcher:
             return await asyncio.wait_for(what(batcher, worker), 10)
 
-    return asyncio.run(main())
+    return completed(main())
+
+
+def completed(work: Coroutine) -> Any:
+    """In a thread of its own: the browser that other tests keep open has the loop of this one."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, work).result()
 
 
 async def under_way(worker: Worker, batches: int = 1) -> None:
@@ -190,4 +197,4 @@ def test_results_that_are_too_few_are_noticed():
             with pytest.raises(RuntimeError, match="1 results for 2 items"):
                 await batcher.do("a", [1, 2])
 
-    asyncio.run(main())
+    completed(main())
