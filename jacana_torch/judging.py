@@ -45,7 +45,7 @@ class Judged:
         ]
         if not kept:
             return
-        chains = aligner._chains() if isinstance(aligner, Bidirectional) else None
+        chains = aligner.chains() if isinstance(aligner, Bidirectional) else None
         if chains:
             sample = sampled(*chains, [_counted(example, self.links) for example, _ in kept])
             self._chances.append(aligner.weighing.chances(sample.forward, sample.backward))  # type: ignore[attr-defined]

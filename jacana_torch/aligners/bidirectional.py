@@ -73,7 +73,7 @@ class Bidirectional:
         self, pairs: Sequence[SentencePair], confidence: bool = True
     ) -> tuple[list[Alignment], list[Alignment]]:
         """Both directions' alignments, both as source to target."""
-        if chains := self._chains():
+        if chains := self.chains():
             return _together(*chains, pairs, confidence)
         backward = self.backward.align([pair.flip() for pair in pairs])
         return self.forward.align(pairs), [alignment.flip() for alignment in backward]
@@ -87,7 +87,7 @@ class Bidirectional:
         join = self._join(symmetrize)
         if isinstance(join, Posterior):
             return aligned(*self._two_chains(), pairs, join, self.weighing, confidence)
-        chains = self._chains()
+        chains = self.chains()
         if chains and _function(join) in SYMMETRIZERS.values():  # which look at links alone
             return aligned(*chains, pairs, join, self.weighing, confidence)
         return [join(f, b) for f, b in zip(*self.directions(pairs, confidence), strict=True)]
@@ -100,7 +100,7 @@ class Bidirectional:
             return join
         return self.symmetrize if isinstance(self.symmetrize, Posterior) else Posterior()
 
-    def _chains(self) -> tuple[Crf, Crf] | None:
+    def chains(self) -> tuple[Crf, Crf] | None:
         """Both directions, if they are chains over single words that align as such."""
         one, other = self.forward, self.backward
         if isinstance(one, Crf) and isinstance(other, Crf) and type(one).align is type(other).align is Crf.align:
@@ -108,7 +108,7 @@ class Bidirectional:
         return None
 
     def _two_chains(self) -> tuple[Crf, Crf]:
-        chains = self._chains()
+        chains = self.chains()
         if chains is None:
             raise ConfigError(
                 "symmetrize=posterior needs the chances of all links, which "
@@ -122,7 +122,7 @@ class Bidirectional:
         """What features say of the links in either direction, and what was made of the two."""
         from .explaining import explained, name_of
 
-        chains = self._chains()
+        chains = self.chains()
         if chains is None:
             raise CannotExplain(f"only two chains of single words can, and {type(self.forward).__name__} is none")
         join = symmetrize or self.symmetrize
