@@ -19,20 +19,21 @@ from ..features.grid import Grid
 from ..types import Alignment, SentencePair, trusted
 
 LARGEST_PAIR = 16_000_000  # cells of one pair; features of more would not fit in a laptop's memory
+LONGEST_SIDE = 10_000  # tokens; steps between any two of them have scores
 
 
 def grids(pairs: Sequence[SentencePair], most_cells: int) -> Iterator[tuple[list[int], Grid]]:
     """Pairs with words on both sides, those with short targets first, as many a grid as `most_cells` allows; and
     which these are.
 
-    One beyond LARGEST_PAIR is an error, not an hour.
+    One beyond LARGEST_PAIR, or LONGEST_SIDE, is an error, not an hour.
     """
     sizes = [(len(pair.source), len(pair.target)) for pair in pairs]
     for m, n in sizes:
-        if m * n > LARGEST_PAIR:
+        if m * n > LARGEST_PAIR or (m and n and max(m, n) > LONGEST_SIDE):
             raise ConfigError(
-                f"a pair of {m} x {n} tokens is more than this aligns ({LARGEST_PAIR:,} cells): "
-                "split it into sentences"
+                f"a pair of {m} x {n} tokens is more than this aligns ({LARGEST_PAIR:,} cells, {LONGEST_SIDE:,} "
+                "tokens a side): split it into sentences"
             )
     places: list[int] = []
     cells = 0
