@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..resources.wordnet_graph import WordNet
 
 Words = Sequence[str]
-_REMEMBERED = 1 << 17  # words with their tags
+_REMEMBERED = 1 << 14  # words with their tags
 
 # By Penn tag (first letter of it): adverb particles (RP) are not adverbs, and modals not in WordNet.
 _CLITICS = {
