@@ -216,7 +216,7 @@ class ModelInfo:
 
     @property
     def quick(self) -> bool:
-        """Whether it reads no pretrained encoder: those need an extra, and align some ten pairs a second."""
+        """Whether it reads no pretrained encoder: those need an extra, and are many times slower."""
         return not ENCODERS.intersection(self.resources)
 
 

@@ -12,6 +12,8 @@ import re
 import sys
 from collections.abc import Iterator
 
+from outcome import outcome
+
 from jacana_torch import corpora
 from jacana_torch.types import SentencePair
 
@@ -31,4 +33,4 @@ def main(corpus: str, *others: str) -> None:
 if __name__ == "__main__":
     if len(sys.argv) < 3:
         sys.exit(__doc__)
-    main(*sys.argv[1:])
+    sys.exit(outcome(lambda: main(*sys.argv[1:])))

@@ -22,7 +22,7 @@ from ..features.base import Block, EdgeFamily, NodeFamily
 from ..features.featureset import FeatureBatch, FeatureSet
 from ..symmetrize import Symmetrizer
 from ..types import Alignment, Example, SentencePair
-from .base import CannotExplain, Step, TrainingReport, Watcher
+from .base import CannotExplain, Step, TrainingReport, Watcher, learnable
 from .decoding import decoded, grids
 from .scoring import Scorer, known_columns, node_scores, numbered
 
@@ -105,10 +105,7 @@ class Crf:
         from ..crf.objective import Objective  # starts torch, which aligning does without
         from ..train.minimise import minimise
 
-        examples = [e for e in examples if e.gold is not None and len(e.pair.source) and len(e.pair.target)]
-        if not examples:
-            raise ConfigError("there is nothing to train on: no example has gold links and words on both sides")
-        examples.sort(key=lambda e: len(e.pair.target))  # what features work quickest on
+        examples = sorted(learnable(examples), key=lambda e: len(e.pair.target))  # what features work quickest on
         batch = self.features([e.pair for e in examples])
         names = sorted({*batch.names(), *self.names})
         known = dict(zip(self.names, self.weights, strict=True))

@@ -21,7 +21,7 @@ from ...errors import ConfigError, ModelError
 from ...features.base import EdgeFamily, NodeFamily
 from ...features.featureset import FeatureSet
 from ...types import Alignment, Example, SentencePair
-from ..base import TrainingReport, Watcher
+from ..base import TrainingReport, Watcher, learnable
 from . import weights
 from .cells import JUDGES, alignment_of, batches, chances_of
 from .fitting import Fitting
@@ -152,9 +152,7 @@ class Neural:
     def fit(
         self, examples: Sequence[Example], dev: Sequence[Example] = (), watch: Watcher | None = None
     ) -> TrainingReport:
-        examples = [e for e in examples if e.gold is not None and len(e.pair.source) and len(e.pair.target)]
-        if not examples:
-            raise ConfigError("there is nothing to train on: no example has gold links and words on both sides")
+        examples = learnable(examples)
         self.check()
         if self.start is not None and not self._kept:
             self.restore(weights.read(self.start))
