@@ -9,12 +9,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 import torch
 
 from ...crf.states import POLICIES
-from ...device import usable_device
+from ...device import quick_halves, usable_device
 from ...encoders import checkpoint
 from ...encoders.pieces import READINGS
 from ...errors import ConfigError, ModelError
@@ -64,7 +65,7 @@ class Neural:
                   rate 0 is asked once and stays as it is.
     `batch_pairs`, `batch_cells`  what a batch holds at most; a pair of more cells is a batch of its own.
     `patience`    epochs without a better F1 on dev after which training ends; the best epoch's weights are kept.
-    `mixed`       the encoder computes in half precision: several times faster where the processor knows it.
+    `mixed`       the encoder computes in half precision; null: where that is faster (`halves`).
     `judge`, `threshold`  links are the cells that are likelier by that judge: the mean posterior of both "chains",
                   "cells" by themselves, which suits corpora whose words have many links each, or "both".
     `start`       the directory of a model of the same shape to start from, e.g. one trained on other corpora.
@@ -93,7 +94,7 @@ class Neural:
     batch_pairs: int = 8
     batch_cells: int = 40_000
     patience: int = 5
-    mixed: bool = False
+    mixed: bool | None = False
     judge: str = "chains"
     threshold: float = 0.5
     start: str | None = None
@@ -128,10 +129,14 @@ class Neural:
             raise ConfigError(f"reading={self.reading!r} is neither {' nor '.join(READINGS)}")
         self.device = usable_device(self.device)
 
+    @cached_property
+    def halves(self) -> bool:
+        return quick_halves(self.device) if self.mixed is None else self.mixed
+
     @property
     def tolerance(self) -> float:
         """How far the company of a pair may move a confidence: sums in another order differ in their last bits."""
-        return 1e-2 if self.mixed else 1e-5
+        return 1e-2 if self.halves else 1e-5
 
     @property
     def requires(self) -> tuple[str, ...]:
@@ -246,7 +251,7 @@ class Neural:
         """What a fixed encoder sees in pairs, to be remembered if they are asked for again; nothing of another."""
         if not self.fixed:
             return []
-        settings = (self.encoder, self.layers, self.reading, self.rank, self.mixed, self.device)
+        settings = (self.encoder, self.layers, self.reading, self.rank, self.halves, self.device)
         encoder = identity(network, settings)
         most = self.batch_pairs, self.batch_cells
         return read(network, inputs, self.columns, self.device, most, encoder, keep)
@@ -281,7 +286,7 @@ class Neural:
                 encoder, rank = (
                     (shared, 0) if shared is not None else (checkpoint.network(self.encoder), self.rank)
                 )
-                contextual = Contextual(encoder, self.layers, self.views, rank, self.mixed)
+                contextual = Contextual(encoder, self.layers, self.views, rank, self.halves)
             sizes = len(self.columns.values), len(self.columns.marks)
             return GridNetwork(*sizes, self.features.edge, self.width, self.blocks, self.dropout, contextual)
 
