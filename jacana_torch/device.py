@@ -19,7 +19,7 @@ def usable_device(device: str) -> str:
 
 
 def quick_halves(device: str) -> bool:
-    """Whether it multiplies bfloat16 faster than float32: where nothing is made for that, it is several times slower."""
+    """Whether it multiplies bfloat16 faster than float32; where nothing is made for that, it is much slower."""
     import torch
 
     if device.startswith("cuda"):
