@@ -24,8 +24,8 @@ class Adapted(nn.Module):
         self.wide = nn.Parameter(torch.zeros(linear.out_features, rank))
 
     def forward(self, x: Tensor) -> Tensor:
-        beside = nn.functional.linear(nn.functional.linear(x, self.narrow), self.wide)
-        return self.linear(x) + SCALE * beside
+        beside = nn.functional.linear(nn.functional.linear(x, self.narrow), SCALE * self.wide)  # few numbers to scale
+        return self.linear(x) + beside
 
 
 def adapt(network: nn.Module, rank: int) -> nn.Module:
