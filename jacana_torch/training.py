@@ -144,12 +144,13 @@ class Run:
 
 
 def _without(config: Any, dropped: set[str]) -> Any:
-    """The config of an aligner without those of its feature families."""
+    """The config of an aligner without those of its feature families, nor those that a part of it drops itself."""
     if isinstance(config, Mapping):
         config = {key: _without(value, dropped) for key, value in config.items()}
         if isinstance(config.get("families"), dict):
+            unread = dropped | {*config.get("drop", ())}
             families = config["families"].items()
-            config["families"] = {k: v for k, v in families if v is not None and k not in dropped}
+            config["families"] = {k: v for k, v in families if v is not None and k not in unread}
             if "drop" in config:
                 config["drop"] = []
     return config

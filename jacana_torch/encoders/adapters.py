@@ -24,7 +24,8 @@ class Adapted(nn.Module):
         self.wide = nn.Parameter(torch.zeros(linear.out_features, rank))
 
     def forward(self, x: Tensor) -> Tensor:
-        beside = nn.functional.linear(nn.functional.linear(x, self.narrow), SCALE * self.wide)  # few numbers to scale
+        # The scale is on few numbers, not on the sum.
+        beside = nn.functional.linear(nn.functional.linear(x, self.narrow), SCALE * self.wide)
         return self.linear(x) + beside
 
 

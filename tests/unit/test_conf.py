@@ -15,7 +15,7 @@ from jacana_torch.aligners.posterior import Posterior
 from jacana_torch.errors import ConfigError
 from jacana_torch.features.base import EdgeFamily, NodeFamily
 from jacana_torch.symmetrize import SYMMETRIZERS
-from jacana_torch.training import checked
+from jacana_torch.training import Run, checked
 from jacana_torch.types import PROVIDERS
 
 FAMILIES = options("features")
@@ -121,6 +121,14 @@ def _choices(text: str) -> list[str]:
 def test_the_ablation_leaves_out_every_family_of_standard():
     values = yaml.safe_load((CONF / "sweep/ablation.yaml").read_text())["hydra"]["sweeper"]["params"]["drop"]
     assert set(_choices(values)) == {"[]", *(f"[{name}]" for name in composed("experiment=standard")["features"])}
+
+
+def test_a_part_of_an_aligner_may_drop_families_of_its_own():
+    run = Run(composed("experiment=neural_syntactic", "drop=[kinds]"), Path(), [])
+    aligner = run.model_config["aligner"]
+    network, linear = (set(part["families"]) for part in (aligner["network"], aligner["linear"]["forward"]))
+    assert linear - network == {"ppdb", "dependency", "sultan"} and network < linear
+    assert "kinds" not in linear
 
 
 def test_settings_of_the_wrong_kind_are_told():
