@@ -6,7 +6,7 @@ In: words (strings, or tuples of a token and its layers). Out: their numbers, an
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from itertools import repeat
+from itertools import count, islice, repeat
 from threading import RLock
 
 import numpy as np
@@ -31,6 +31,7 @@ class Lexicon:
         self._columns: dict[Hashable, _Column] = {}
         self._codes: dict[Hashable, dict] = {}
         self._parts: dict[int, Lexicon] = {}
+        self._serials = count()
 
     def __len__(self) -> int:
         return len(self.words)
@@ -51,18 +52,28 @@ class Lexicon:
         self._met_again.append(np.zeros(len(self.words) - self._met_again.filled, bool))
         return self._met_again.values
 
-    def without_rare(self) -> tuple[Lexicon, np.ndarray]:
-        """A lexicon of the words that were met more than once, and [W] their numbers there; -1 for the others."""
+    @property
+    def serials(self) -> np.ndarray:
+        """[W] numbers that words keep when others are forgotten, and that no other word ever gets."""
+        return self.attribute("serial", lambda words: np.fromiter(islice(self._serials, len(words)), np.int64))
+
+    def emptied(self) -> Lexicon:
+        """One without words that goes on with the serials, under the same lock: the two may be in use together."""
+        other = Lexicon(self._normal)
+        other.lock, other._serials = self.lock, self._serials
+        return other
+
+    def without_rare(self) -> Lexicon:
+        """As `emptied`, with the words that were met more than once and all that is known of them."""
         with self.lock:
-            other, again = Lexicon(self._normal), self._again()
+            other, again = self.emptied(), self._again()
             for name, column in self._columns.items():
                 self._carry(name, column.of(again), other)
-            renumber = np.where(again, np.cumsum(again) - 1, -1)
+            places = np.where(again, np.cumsum(again) - 1, -1).tolist()
             other.words = [self.words[k] for k in np.flatnonzero(again).tolist()]
             other._number = {word: k for k, word in enumerate(other.words)}
-            places = renumber.tolist()
             other._number_of_met = {met: places[k] for met, k in self._number_of_met.items() if places[k] >= 0}
-        return other, renumber
+        return other
 
     def _learnt(self, met: Word) -> int:
         word = self._normal(met)
@@ -128,7 +139,7 @@ class Lexicon:
 
 
 class _Column:
-    """An array that grows at its end, in steps that double it."""
+    """An array that grows at its end, by a quarter: there are many, and some have a hundred bytes a word."""
 
     def __init__(self) -> None:
         self.filled = 0
@@ -150,7 +161,7 @@ class _Column:
         if self._room is None:
             self._room = new.copy()
         elif total > len(self._room):
-            larger = np.empty((max(2 * len(self._room), total), *new.shape[1:]), dtype=self._room.dtype)
+            larger = np.empty((max(len(self._room) * 5 // 4, total), *new.shape[1:]), dtype=self._room.dtype)
             larger[: self.filled] = self.values
             self._room = larger
         self._room[self.filled : total] = new

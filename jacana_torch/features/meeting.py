@@ -7,7 +7,7 @@ changes a result.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from threading import RLock
@@ -20,10 +20,12 @@ from .lexicon import Compute, Lexicon, Word
 T = TypeVar("T")
 
 MOST_WORDS = 1 << 14  # then those met but once are forgotten; must stay below 2 ** 24: two numbers make one code
+MOST_SERIALS = 1 << 30  # then all is begun anew; two of twice as many make one code
 SLOT_BITS = 19
+_FIRST_BITS = 13  # the slots of few pairs: most keys have few words, and whoever only starts workers meets few
 MOST_SIGNALS = 12
 _RUN = 1 << 13  # cells that are looked up together
-_AT_ONCE = 1 << 16  # pairs of words that are worked out together
+_AT_ONCE = 1 << 14  # pairs of words that are worked out together
 _SCATTER = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -124,17 +126,14 @@ class Memory:
         with self._lock:
             lexicon, known = self._known.get(key, (None, None))
             if lexicon is None or known is None:
-                self._known[key] = Lexicon(key.word), _Known(self._bits, [])
+                self._known[key] = Lexicon(key.word), _Known(self._bits)
             elif len(lexicon) > MOST_WORDS:
-                del self._known[key]
-                with lexicon.lock:  # who still goes by the old numbers may be at work
-                    fresh, renumber = lexicon.without_rare()
-                    if len(fresh) > MOST_WORDS // 4 * 3:  # so many that they would soon be too many again
-                        fresh, renumber = Lexicon(key.word), np.full(len(renumber), -1)
-                    signals, kept = known.signals, known.renumbered(renumber)
-                del known  # before there is another: it is large
-                self._known[key] = fresh, _Known(self._bits, signals)
-                self._known[key][1].keep(*kept)
+                fresh = lexicon.without_rare()
+                if len(fresh) > MOST_WORDS // 4 * 3:  # so many that they would soon be too many again
+                    fresh = lexicon.emptied()
+                if lexicon.serials.max() > MOST_SERIALS:  # after days
+                    fresh, known = Lexicon(key.word), _Known(self._bits)
+                self._known[key] = fresh, known
             return self._known[key]
 
 
@@ -186,7 +185,7 @@ class Meeting:
     @cached_property
     def _some(self) -> list[WordPairs]:
         """The distinct pairs, as many at a time as fit in the cache with all that is worked out about them."""
-        return _some_at_once(self.lexicon, self._distinct[0])
+        return list(_some_at_once(self.lexicon, self._distinct[0]))
 
     def figure(self, signal: Signal) -> np.ndarray:
         """[C]"""
@@ -202,17 +201,17 @@ class Meeting:
         """All signals that were ever asked for at once, for who asks for one will ask for the others."""
         first = signal not in known.signals  # then others will be asked of the same pairs
         signals = known.with_signal(signal)
-        figures, found = known.look_up(self.code)
+        figures, found = known.look_up(self.code, serials := self.lexicon.serials)
         unknown = np.flatnonzero(~found)
         if len(unknown):
             new, cell = self._distinct if first else np.unique(self.code[unknown], return_inverse=True)
-            some = self._some if first else _some_at_once(self.lexicon, new)
+            some = self._some if first else _some_at_once(self.lexicon, new)  # one lives on for other signals
             computed, done = np.empty((len(signals), len(new))), 0
             for pairs in some:
                 own = slice(done, done := done + len(pairs))
                 for values, one in zip(computed, signals, strict=True):
                     values[own] = one.compute(pairs)
-                known.keep(new[own], computed[:, own])
+                known.keep(new[own], serials, computed[:, own])
             for each, values in zip(figures, computed, strict=True):
                 each[unknown] = values[cell]
         self._figures |= dict(zip(signals, figures, strict=True))
@@ -246,64 +245,100 @@ class _Turned(Meeting):
         return self._origin.pairs.flipped()
 
 
-def _some_at_once(lexicon: Lexicon, code: np.ndarray) -> list[WordPairs]:
-    return [_pairs(lexicon, code[first : first + _AT_ONCE]) for first in range(0, len(code), _AT_ONCE)]
+def _some_at_once(lexicon: Lexicon, code: np.ndarray) -> Iterator[WordPairs]:
+    """A few at a time: what is worked out about some goes with them."""
+    return (_pairs(lexicon, code[first : first + _AT_ONCE]) for first in range(0, len(code), _AT_ONCE))
 
 
 def _pairs(lexicon: Lexicon, code: np.ndarray) -> WordPairs:
     return WordPairs(lexicon, code >> 24, code & 0xFFFFFF)
 
 
-class _Known:
-    """Figures of pairs of words in a table of fixed size: a new pair takes the place of whoever had its slot."""
+def _lasting(code: np.ndarray, serials: np.ndarray) -> np.ndarray:
+    """Codes of pairs of words by their serials, which outlive a lexicon."""
+    return serials[code >> 24] << 32 | serials[code & 0xFFFFFF]
 
-    def __init__(self, bits: int, signals: list[Signal]) -> None:
-        self._shift = np.uint64(64 - bits)
-        self._code = np.full(1 << bits, -1, dtype=np.int64)
-        self._claims = np.zeros(1 << bits, dtype=np.int32)
-        self.figures = np.zeros((1 << bits, len(signals)))
-        self.signals = signals
+
+class _Known:
+    """Figures of pairs of words in a table that grows to a fixed size, where a new pair takes the place of whoever
+    had its slot. Pairs are told apart by the words' serials."""
+
+    def __init__(self, bits: int) -> None:
+        self._bits, self.signals = bits, list[Signal]()
+        self._table = self._empty(min(bits, _FIRST_BITS))
+
+    def _empty(self, bits: int) -> _Table:
+        return _Table(bits, np.dtype([(str(k), signal.precision) for k, signal in enumerate(self.signals)]))
+
+    def __len__(self) -> int:
+        """Slots."""
+        return len(self._table.code)
 
     def with_signal(self, signal: Signal) -> list[Signal]:
         """The signals of the columns, this one among them; a new one makes what was known incomplete."""
         if signal not in self.signals:
-            self._code.fill(-1)
-            signals = [*self.signals, signal] if len(self.signals) < MOST_SIGNALS else [signal]
-            # What was known goes before there is room for more: it is large.
-            self.signals, self.figures = [], np.zeros((len(self._code), 0))
-            self.signals, self.figures = signals, np.zeros((len(self._code), len(signals)))
+            self._table = _NOTHING  # first: an interruption must not leave rows without the new column
+            self.signals = [*self.signals, signal] if len(self.signals) < MOST_SIGNALS else [signal]
+        if self._table is _NOTHING:
+            self._table = self._empty(min(self._bits, _FIRST_BITS))
         return self.signals
 
-    def _slot(self, code: np.ndarray) -> np.ndarray:
-        return ((code.view(np.uint64) * _SCATTER) >> self._shift).view(np.int64)
-
-    def look_up(self, code: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
+    def look_up(self, code: np.ndarray, serials: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
         """[C] figures of each signal, and [C] whether they are there; runs that stay in the cache."""
         figures = [np.empty(len(code), dtype=signal.precision) for signal in self.signals]
         found = np.empty(len(code), dtype=bool)
         for first in range(0, len(code), _RUN):
             run = slice(first, first + _RUN)
-            slot = self._slot(code[run])
-            for each, values in zip(figures, self.figures.take(slot, axis=0).T, strict=True):
-                each[run] = values
-            np.equal(self._code[slot], code[run], out=found[run])
+            rows, found[run] = self._table.look_up(_lasting(code[run], serials))
+            for name, each in zip(rows.dtype.names or (), figures, strict=True):
+                each[run] = rows[name]
         return figures, found
 
-    def renumbered(self, number: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Pairs of words as [W] they are numbered elsewhere, and their figures, to be kept there; without those of
-        words that have no number (-1) there."""
-        slot = np.flatnonzero(self._code >= 0)
-        code = self._code[slot]
-        left, right = number[code >> 24], number[code & 0xFFFFFF]
-        both = (left >= 0) & (right >= 0)
-        return (left << 24 | right)[both], self.figures[slot[both]].T
-
-    def keep(self, code: np.ndarray, figures: np.ndarray) -> None:
+    def keep(self, code: np.ndarray, serials: np.ndarray, figures: np.ndarray) -> None:
         """Figures [signals, U] of distinct pairs."""
+        rows: np.ndarray = np.empty(len(code), self._table.rows.dtype)
+        for name, values in zip(rows.dtype.names or (), figures, strict=True):
+            rows[name] = values
+        self._table.keep(_lasting(code, serials), rows)
+        bits = self._table.bits
+        if bits < self._bits and self._table.taken > len(self) // 2:
+            larger, there = self._empty(min(bits + 2, self._bits)), self._table.code >= 0
+            larger.keep(self._table.code[there], self._table.rows[there])
+            self._table = larger
+
+
+class _Table:
+    """`rows` [slots] under a `code` [slots] each, -1 where there is none."""
+
+    def __init__(self, bits: int, row: np.dtype) -> None:
+        self.bits, self.taken = bits, 0
+        self.code = np.full(1 << bits, -1, dtype=np.int64)
+        self.rows = np.zeros(1 << bits, row)
+        self._claims = np.zeros(1 << bits, dtype=np.int32)
+
+    def _slot(self, code: np.ndarray) -> np.ndarray:
+        return ((code.view(np.uint64) * _SCATTER) >> np.uint64(64 - self.bits)).view(np.int64)
+
+    def look_up(self, code: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """[C] what is in the slots of these, and [C] whether it is theirs."""
+        slot = self._slot(code)
+        return self.rows.take(slot), self.code[slot] == code
+
+    def keep(self, code: np.ndarray, rows: np.ndarray) -> None:
+        """Rows under distinct codes."""
         slot, number = self._slot(code), np.arange(len(code), dtype=np.int32)
         self._claims[slot] = number
         stays = self._claims[slot] == number  # of several for one slot, one
         slot = slot[stays]
-        self._code[slot] = -1  # an interruption must not leave figures of one pair under another's code
-        self.figures[slot] = figures.T[stays]
-        self._code[slot] = code[stays]
+        self.taken += np.count_nonzero(self.code[slot] < 0)
+        self.code[slot] = -1  # an interruption must not leave figures of one pair under another's code
+        _bare(self.rows)[slot] = _bare(rows)[stays]
+        self.code[slot] = code[stays]
+
+
+def _bare(rows: np.ndarray) -> np.ndarray:
+    """Rows as plain numbers, which numpy copies three times as quickly as rows with fields."""
+    return rows.view(np.uint32).reshape(len(rows), -1)
+
+
+_NOTHING = _Table(0, np.dtype([]))

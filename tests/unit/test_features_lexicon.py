@@ -177,12 +177,24 @@ def test_without_the_rare_words_the_others_are_what_they_were(met, late):
         seen.append(words)
         if not late:
             said(old)
-    new, renumber = old.without_rare()
+    serials = old.serials.tolist()
+    new = old.without_rare()
     often = [w for w in old.words if sum(w in words for words in seen) > 1]
     assert new.words == often
-    assert [old.words[k] for k in np.flatnonzero(renumber >= 0)] == often
-    assert renumber[renumber >= 0].tolist() == list(range(len(often)))
+    assert new.serials.tolist() == [serials[old.words.index(w)] for w in often]
     assert said(new) == told(new.words)
     assert new.numbers(["ddd", "zz", "A"]).tolist() == [new.words.index(w) for w in ("ddd", "zz", "A")]
     assert said(new) == told(new.words)
     assert said(old) == told(old.words)
+    assert not set(new.serials[len(often) :].tolist()) & set(serials)  # none is given again
+
+
+@given(st.lists(st.integers(1, 40), min_size=1, max_size=60))
+def test_columns_grow_by_little(added):
+    """Words are appended by the batch; a lexicon has many columns, and what they have no use for is memory too."""
+    column, total = module._Column(), 0
+    for some in added:
+        column.append(np.arange(total, total + some))
+        total += some
+        assert column.values.tolist() == list(range(total))
+        assert len(column._room) <= max(total, 5 * total // 4)

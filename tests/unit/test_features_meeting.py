@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import sys
 import time
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 
@@ -128,7 +129,7 @@ def test_more_signals_than_a_memory_has_room_for(bits):
         grid = Grid(pairs).remember(memory)
         for k in [*range(len(some)), *range(0, len(some), 3)]:
             assert grid.figure(some[k]).tolist() == expected(pairs, k, FORM)
-    assert memory.of(FORM)[1].figures.shape[1] <= meeting.MOST_SIGNALS
+    assert len(memory.of(FORM)[1].signals) <= meeting.MOST_SIGNALS
 
 
 def test_a_full_lexicon_makes_way_for_a_new_one(monkeypatch):
@@ -167,6 +168,65 @@ def test_what_was_met_again_is_known_after_others_were_forgotten(monkeypatch):
     assert len([pair for pair in asked if set(pair) <= set(usual)]) == 9
 
 
+def test_pairs_of_words_go_by_serials_only_until_these_run_out(monkeypatch):
+    monkeypatch.setattr(meeting, "MOST_WORDS", 20)
+    monkeypatch.setattr(meeting, "MOST_SERIALS", 60)
+    memory, largest, begun = Memory(8), [], 0
+    for seed in range(16):
+        pairs = random_pairs(seed, 4)
+        grid = Grid(pairs).remember(memory)
+        assert grid.figure(made(1, FORM)).tolist() == expected(pairs, 1, FORM)
+        largest.append(int(memory.of(FORM)[0].serials.max(initial=0)))
+        begun += len(largest) > 1 and largest[-1] < largest[-2]
+    assert begun and max(largest) <= 60 + 100
+
+
+def test_a_table_grows_with_what_it_knows_and_loses_nothing(monkeypatch):
+    """Few pairs have few slots; what was known before the table grew is not asked for again."""
+    monkeypatch.setattr(meeting, "_FIRST_BITS", 4)
+    memory, asked = Memory(16), []
+
+    def compute(pairs: WordPairs) -> np.ndarray:
+        asked.append(len(pairs))
+        return made(1, FORM).compute(pairs)
+
+    def figures(words: list[str]) -> list[float]:
+        pair = SentencePair(Sentence(tuple(words)), Sentence(("owl",)))
+        found = Grid([pair]).remember(memory).figure(Signal("grows", FORM, compute)).tolist()
+        assert found == expected([pair], 1, FORM)
+        return found
+
+    words = [f"word{k}" for k in range(400)]
+    figures(words[:2])
+    few = len(memory.of(FORM)[1])
+    for k in range(2, 400, 2):
+        figures(words[k : k + 2])
+    many = len(memory.of(FORM)[1])
+    assert few == 2**4 and 400 < many < 2**13
+    lost = sum(asked) - 400  # none before
+    figures(words)
+    assert lost == 0 and sum(asked) - 400 < 400 // 2  # those whose slot another had
+
+
+def test_what_is_worked_out_about_some_pairs_goes_before_the_next(monkeypatch):
+    monkeypatch.setattr(meeting, "_AT_ONCE", 3)
+    memory, alive, most = Memory(), weakref.WeakSet(), []
+
+    class Large:
+        pass
+
+    def compute(pairs: WordPairs) -> np.ndarray:
+        alive.add(pairs.shared("large", Large))
+        most.append(len(alive))
+        return np.zeros(len(pairs))
+
+    signal = Signal("large", FORM, compute)
+    Grid(random_pairs(1, 1)).remember(memory).figure(signal)
+    most.clear()
+    Grid(random_pairs(2, 6)).remember(memory).figure(signal)
+    assert len(most) > 5 and max(most) <= 2  # the one at work and the one before it
+
+
 def test_what_is_known_is_not_asked_for_again():
     memory, asked = Memory(), []
 
@@ -199,7 +259,7 @@ def test_a_memory_stays_at_home_when_it_is_sent_away():
     Grid(random_pairs(1, 3)).remember(memory).figure(base_similarity)
     sent = pickle.loads(pickle.dumps(memory))
     assert len(memory.of(FORM)[0]) and not len(sent.of(FORM)[0])
-    assert len(sent.of(FORM)[1].figures) == 2**5
+    assert len(sent.of(FORM)[1]) == 2**5
 
 
 def test_threads_that_share_a_memory():
