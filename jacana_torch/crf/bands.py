@@ -47,8 +47,8 @@ class Band:
         return Lattice(self.clock, room[0], table, self.final, every, room[1:])
 
     def add(self, counts: Counts, nodes: Tensor, steps: Tensor) -> None:
-        """Add the counts of a sweep to flat vectors; of the nodes no other band has any, of the steps it may."""
-        nodes.index_copy_(0, self.cells, counts.node.view(-1).index_select(0, self.places))
+        """Add the counts of a sweep to flat vectors."""
+        nodes.index_add_(0, self.cells, counts.node.view(-1).index_select(0, self.places))
         n_tables, shape = len(self.step) // self.shape[2] ** 2, counts.edge.shape[1:]
         tables = counts.edge.new_zeros(n_tables, *shape).index_add_(0, self.table, counts.edge)
         steps.index_add_(0, self.step, tables.view(-1))
@@ -56,7 +56,7 @@ class Band:
 
 def bands(layout: Layout, max_cells: int) -> list[Band]:
     """Bands of at most `max_cells` places each; a pair that has more comes alone."""
-    widths = padded(layout.n_target + 1)
+    widths = padded(layout.space.size(layout.n_target))
     out = []
     for width in np.unique(widths):
         members: list[np.ndarray] = []
@@ -89,7 +89,7 @@ def _band(layout: Layout, pairs: np.ndarray) -> Band:
     pairs = pairs[np.argsort(-layout.n_source[pairs[:, 0]], kind="stable")]
     clock = Clock.of(layout.n_source[pairs[:, 0]] + 2)
     lengths, table = np.unique(layout.n_target[pairs[:, 0]], return_inverse=True)
-    final = int(lengths.max()) + 1
+    final = int(layout.space.size(lengths.max()))
     node, n_nodes = _nodes(layout, pairs, clock, final), layout.n_tokens + layout.n_cells
     places = np.flatnonzero(node.reshape(-1) < n_nodes)
 
@@ -110,20 +110,22 @@ def _nodes(layout: Layout, pairs: np.ndarray, clock: Clock, final: int) -> np.nd
     position = np.repeat(np.arange(len(clock.alive)), clock.alive)[:, None, None] - 1
     inside = (chain >= 0) & (position >= 0) & (position < layout.n_source[chain])
     n = layout.n_target[chain]
+    column = layout.space.column(n, state)
     null = layout.token_start[chain] + position
-    link = layout.n_tokens + layout.cell_start[chain] + position * n + state - 1
+    link = layout.n_tokens + layout.cell_start[chain] + position * n + column - 1
     nothing = layout.n_tokens + layout.n_cells
-    entry = np.where(inside & (state <= n), np.where(state == 0, null, link), nothing)
+    entry = np.where(inside & (column >= 0), np.where(column == 0, null, link), nothing)
     return np.where(~inside & (state == final), nothing + 1, entry)
 
 
 def _steps(layout: Layout, which: np.ndarray, final: int) -> np.ndarray:
     """[U, W, W] entries of the flat steps, for the distinct lengths number `which`."""
-    state = np.arange(padded(final))
+    state, space = np.arange(padded(final)), layout.space
     a, b = state[None, :, None], state[None, None, :]
     n, edge, first = (x[which][:, None, None] for x in (layout.distinct, layout.edge_start, layout.first_start))
+    inner, ended = space.edge(n, a, b), space.column(n, a)
     nothing = layout.n_edges + 2 * layout.n_starts
-    step = np.where((a <= n) & (b <= n), edge + a * (n + 1) + b, nothing)
+    step = np.where(inner >= 0, edge + inner, nothing)
     step = np.where((a == final) & (b <= n), layout.n_edges + first + b, step)
-    step = np.where((a <= n) & (b == final), layout.n_edges + layout.n_starts + first + a, step)
+    step = np.where((ended >= 0) & (b == final), layout.n_edges + layout.n_starts + first + ended, step)
     return np.where((a == final) & (b == final), nothing + 1, step)

@@ -113,11 +113,12 @@ class Objective:
     def _bounded(self, steps: Sequence[Tensor]) -> tuple[list[Tensor], float, int]:
         """Edge, start and end scores moved to the middle of what probabilities hold, what that took from the log Z
         of all pairs together, and how often to rescale (see sweep.choose)."""
-        pairs, states = len(self.layout.n_source), int(self.layout.distinct[-1]) + 1
+        space, pairs = self.layout.space, len(self.layout.n_source)
+        states = int(space.size(self.layout.distinct[-1]))
         # The only figures that the host waits for, once an evaluation.
         bounds = torch.stack([torch.stack(x.aminmax()) for x in steps]).tolist()
         middle = [(low + high + math.log(states + 1)) / 2 for low, high in bounds]
-        _, every = sweep.choose(max(high - low for low, high in bounds), states, torch.float64)
+        _, every = sweep.choose(space.reach * max(high - low for low, high in bounds), states, torch.float64)
         shift = sum(x * n for x, n in zip(middle, (self.layout.n_tokens - pairs, pairs, pairs), strict=True))
         return [x - by for x, by in zip(steps, middle, strict=True)], shift, every
 

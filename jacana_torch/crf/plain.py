@@ -1,9 +1,10 @@
 """Best paths and chances in numpy: starting torch takes longer than aligning two thousand pairs.
 
-A layout and its flat scores go in; states by token, or chances by node, come out: on processors, what bucketed.py
-does elsewhere. Best paths are the same to the last tie and rounding, as sums are taken and compared in the same
-order (ties go to the smallest state of the last position, then of the one before it). Chances are scaled products
-as in sweep.py, which says why that is exact, and sums of logarithms where scores spread too far for it.
+A layout and its flat scores go in; columns by token (0 NULL, else the position), or chances by node, come out:
+on processors, what bucketed.py does elsewhere. Best paths are the same to the last tie and rounding, as sums are
+taken and compared in the same order (ties go to the smallest state of the last position, then of the one before
+it). Chances are scaled products as in sweep.py, which says why that is exact, and sums of logarithms where scores
+spread too far for it.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _MOST_STEPS = 8  # between two divisions
 
 
 def best_paths(layout: Layout, flat: Flat) -> tuple[np.ndarray, np.ndarray]:
-    """The state of every source token on its pair's best path, and the score of each path."""
+    """The column of every source token on its pair's best path, and the score of each path."""
     states = np.zeros(layout.n_tokens, np.int64)
     scores, flat = np.zeros(len(layout.n_source), flat[0].dtype), readable(layout, flat)
     for strip, tables in _strips(layout, flat):
@@ -30,7 +31,7 @@ def best_paths(layout: Layout, flat: Flat) -> tuple[np.ndarray, np.ndarray]:
         found, best = _way_back(strip, tables, alpha)
         states[strip.token] = found[strip.inside]
         scores[strip.pairs.reshape(-1)[strip.chains]] = best
-    return states, scores
+    return layout.columns(states), scores
 
 
 def chances(layout: Layout, flat: Flat) -> tuple[np.ndarray, np.ndarray]:
@@ -44,10 +45,8 @@ def chances(layout: Layout, flat: Flat) -> tuple[np.ndarray, np.ndarray]:
         pairs = strip.pairs.reshape(-1)[strip.chains]
         check_finite(total, pairs)
         log_z[pairs] = total
-        np.clip(found, 0.0, 1.0, out=found)
-        nodes[strip.token] = found.reshape(-1, strip.width)[strip.inside, 0]
-        strip.put_links(found, nodes[layout.n_tokens :])
-    return nodes, log_z
+        strip.put(found, nodes[: layout.n_tokens], nodes[layout.n_tokens :])
+    return np.clip(nodes, 0.0, 1.0, out=nodes), log_z
 
 
 def _strips(layout: Layout, flat: Flat) -> Iterator[tuple[Strip, Tables]]:
@@ -75,7 +74,7 @@ def check_finite(log_z: np.ndarray, chains: np.ndarray | None = None) -> None:
 
 def _best_scores(strip: Strip, tables: Tables, nodes: np.ndarray) -> np.ndarray:
     """[R, c, W] the best score of any path that ends in each state, in the place of the nodes' scores."""
-    alive, times, states = strip.alive, strip.times, int(strip.n_target[-1]) + 1
+    alive, times, states = strip.alive, strip.times, int(strip.sizes[-1])
     edge = np.ascontiguousarray(tables.edge[strip.table, :states].transpose(1, 0, 2))[:, :, None]  # from, G, 1, to
     shape = nodes.shape[1:]
     nodes[times[0]] += tables.start[strip.table][:, None]
@@ -113,15 +112,15 @@ def _way_back(strip: Strip, tables: Tables, alpha: np.ndarray) -> tuple[np.ndarr
 
 def _swept(strip: Strip, tables: Tables, nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """[R, c, W] the chance of each state, and log Z [chains]."""
-    no_state = np.arange(strip.width) > strip.n_target[:, None]
+    no_state = np.arange(strip.width) >= strip.sizes[:, None]
     np.copyto(nodes, -np.inf, where=no_state[strip.table][strip.group][:, None])
-    dtype, every = _pace(tables, strip.width, nodes.dtype)
+    dtype, every = _pace(tables, strip, nodes.dtype)
     if not every:
         return _in_logs(strip, tables, nodes)
     top = nodes.max(2, keepdims=True)
     nodes -= top
     emission = np.exp(nodes, dtype=dtype)
-    middle = (tables.low + tables.high + np.log(strip.n_target + 2)[:, None]) / 2
+    middle = (tables.low + tables.high + np.log(strip.sizes + 1)[:, None]) / 2
     edge, start, end = (
         np.exp(x - middle[:, k].reshape(-1, *[1] * (x.ndim - 1))).astype(dtype)[strip.table]
         for k, x in enumerate((tables.edge, tables.start, tables.end))
@@ -140,11 +139,11 @@ def _swept(strip: Strip, tables: Tables, nodes: np.ndarray) -> tuple[np.ndarray,
     return alpha, log_z
 
 
-def _pace(tables: Tables, width: int, dtype: np.dtype) -> tuple[np.dtype, int]:
+def _pace(tables: Tables, strip: Strip, dtype: np.dtype) -> tuple[np.dtype, int]:
     """The dtype to compute in and after how many steps to rescale (see sweep.py); 0: only logs will do."""
-    spread = float((tables.high - tables.low).max())
+    spread = strip.layout.space.reach * float((tables.high - tables.low).max())
     for kind, room in _ROOM.items():
-        steps = (room - spread) / (spread + np.log(width + 1))
+        steps = (room - spread) / (spread + np.log(strip.width + 1))
         if kind.itemsize >= dtype.itemsize and steps >= 1:
             return kind, min(int(steps), _MOST_STEPS)
     return np.dtype(np.float64), 0

@@ -26,8 +26,8 @@ Flat = Sequence[np.ndarray]  # scores of nodes (NULLs, then links), edges, start
 
 @dataclass(frozen=True)
 class Tables:
-    """Log scores of U distinct lengths, -inf where there is no state: `edge` [U, W, W] from row to
-    column, `start` and `end` [U, W]. `low` and `high` [U, 3] bound those of states that there are."""
+    """Log scores of U distinct lengths, -inf where there is no state or step: `edge` [U, W, W] from row to
+    column, `start` and `end` [U, W]. `low` and `high` [U, 3] bound those that there are."""
 
     edge: np.ndarray
     start: np.ndarray
@@ -50,6 +50,18 @@ class Strip:
     width: int
     n_target: np.ndarray
     table: np.ndarray
+
+    @cached_property
+    def sizes(self) -> np.ndarray:
+        """[U] states of each length."""
+        return self.layout.space.size(self.n_target)
+
+    @cached_property
+    def nulls(self) -> tuple[np.ndarray, np.ndarray]:
+        """The states that are NULL for some length, and [U, nulls] for which."""
+        null = self.layout.space.column(self.n_target[:, None], np.arange(self.width)) == 0  # [U, W]
+        states = np.flatnonzero(null.any(0))
+        return states, null[:, states]
 
     @cached_property
     def alive(self) -> list[int]:
@@ -125,7 +137,9 @@ class Strip:
         first[self.inside], null[self.inside] = self.layout.n_tokens + self.cell - 1, self.token
         # A row of the widest length at a time, whatever there is behind a shorter one: no cell has an index.
         out = windows(flat[0], self.width)[first]
-        out[:, 0] = flat[0][null]
+        states, where = self.nulls
+        of_row = np.repeat(where[self.table][self.group], c, axis=0)  # [R * c, nulls]
+        out[:, states] = np.where(of_row, flat[0][null][:, None], out[:, states])
         return out.reshape(rows, c, self.width)
 
     def tables(self, flat: Flat) -> Tables:
@@ -133,17 +147,21 @@ class Strip:
         edge, start, end = (np.full(shape, -np.inf, flat[0].dtype) for shape in ((*size, self.width), size, size))
         low, high = np.empty((size[0], 3)), np.empty((size[0], 3))
         for u, n in enumerate(self.n_target.tolist()):
-            which, s = int(np.searchsorted(layout.distinct, n)), n + 1
+            which, space = int(np.searchsorted(layout.distinct, n)), layout.space
             a, b = int(layout.edge_start[which]), int(layout.first_start[which])
-            own = flat[1][a : a + s * s], flat[2][b : b + s], flat[3][b : b + s]
-            edge[u, :s, :s], start[u, :s], end[u, :s] = own[0].reshape(s, s), own[1], own[2]
+            own = flat[1][a : a + space.edges(n)], flat[2][b : b + n + 1], flat[3][b : b + n + 1]
+            s = space.size(n)
+            edge[u, :s, :s], start[u, : n + 1] = space.square(n, own[0]), own[1]
+            end[u, :s] = own[2][space.column(n, np.arange(s))]
             low[u], high[u] = [x.min() for x in own], [x.max() for x in own]
         return Tables(edge, start, end, low, high)
 
-    def put_links(self, chances: np.ndarray, out: np.ndarray) -> None:
-        """From [R, c, W] to the link cells `out`."""
+    def put(self, chances: np.ndarray, null: np.ndarray, out: np.ndarray) -> None:
+        """From [R, c, W] to the tokens `null` and the link cells `out`."""
         of_length = self.table[self.chain // self.lengths.shape[1]]
         flat = chances.reshape(-1, self.width)
+        states, where = self.nulls
+        null[self.token] = np.where(where[of_length], flat[self.inside[:, None], states], 0).sum(1)
         for u, n in enumerate(self.n_target.tolist()):
             own = np.flatnonzero(of_length == u)
             windows(out, n)[self.cell[own]] = flat[self.inside[own], 1 : n + 1]
@@ -152,7 +170,7 @@ class Strip:
 def readable(layout: Layout, flat: Flat) -> Flat:
     """The scores with room behind them for rows of the widest length, as `Strip.nodes` reads them."""
     nodes, *steps = flat
-    room = np.zeros(int(layout.n_target.max(initial=0)) + _ALIGNED, nodes.dtype)
+    room = np.zeros(int(layout.space.size(layout.n_target.max(initial=0))) + _ALIGNED, nodes.dtype)
     return np.concatenate([nodes[: layout.n_tokens + layout.n_cells], room]), *steps
 
 
@@ -165,7 +183,7 @@ def windows(flat: np.ndarray, width: int) -> np.ndarray:
 
 def strips(layout: Layout) -> Iterator[Strip]:
     """Strips that together hold every pair of the layout once."""
-    width = -(-(layout.n_target + 1) // _ALIGNED) * _ALIGNED
+    width = -(-layout.space.size(layout.n_target) // _ALIGNED) * _ALIGNED
     alone = layout.n_source * width > _PLACES // 16  # beside such a pair, others would mostly be padding
     for kind in np.unique(width * 2 + alone).tolist():
         yield from _cut(_whole(layout, np.flatnonzero(width * 2 + alone == kind), kind // 2, bool(kind % 2)))

@@ -10,7 +10,8 @@ Why it is exact enough: let R be the spread of the finite transition scores. A s
 factor within e^±H, H = (R + log S) / 2 (tables are shifted to the middle of that range), so K steps without
 rescaling stay within e^±KH. What underflows at a position could count for at most e^R more than its share, as
 the continuations of two states differ by at most e^R. Node scores may be of any size: a position's are shifted
-by their maximum, and some state always has the emission 1.
+by their maximum, and some state always has the emission 1. Where not every step is possible, every state can still
+go on to every position and to some NULL, and continuations may differ by more: `Space.reach` multiplies R.
 """
 
 from __future__ import annotations
