@@ -94,10 +94,11 @@ class Scorer:
 
     def _edge_scores(self, n: int) -> dict[str, np.ndarray]:
         if n not in self._tables:
-            scores = {"edge": np.zeros((n + 1) ** 2), "start": np.zeros(n + 1), "end": np.zeros(n + 1)}
+            scores = {space: np.zeros(size) for space, size in self._features.step_sizes(n).items()}
             for family in self._features.edge:
-                for space, total in scores.items():
-                    self._add(total, family.name, checked(family.name, getattr(family, space)(n), len(total)))
+                for space, blocks in self._features.step_blocks(family, n).items():
+                    for block in blocks:
+                        self._add(scores[space], family.name, block)
             if n > LONGEST_KEPT:
                 return scores
             self._tables[n] = scores

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import ConfigError
 from ..types import SentencePair
-from .base import Block, EdgeFamily, NodeBlocks, NodeFamily, WordFamily
+from .base import Block, EdgeFamily, GapFamily, NodeBlocks, NodeFamily, WordFamily
 from .grid import Grid
 from .joining import joined, written
 from .meeting import WordKey
@@ -40,12 +40,16 @@ class FeatureBatch:
 
 
 class FeatureSet:
-    """Families by name. `drop` leaves families out; a name that is not there is an error, not a full model."""
+    """Families by name. `drop` leaves families out; a name that is not there is an error, not a full model.
+
+    With `gaps`, the edges of a target length are followed by its jumps across NULLs.
+    """
 
     def __init__(
         self,
         families: Mapping[str, NodeFamily | EdgeFamily | None],
         drop: Iterable[str] = (),
+        gaps: bool = False,
     ) -> None:
         present = {name: family for name, family in families.items() if family is not None}
         drop = {drop} if isinstance(drop, str) else set(drop)
@@ -64,6 +68,12 @@ class FeatureSet:
             raise ConfigError(
                 f"several feature families are named {twice[0]!r}; their columns could not be told apart"
             )
+        blind = [family.name for family in self.edge if gaps and not isinstance(family, GapFamily)]
+        if blind:
+            raise ConfigError(
+                f"feature family {blind[0]!r} has no `gap`, so it says nothing of jumps across NULLs"
+            )
+        self.gaps = gaps
         if not self.node:
             raise ConfigError("a model needs at least one node feature family, and all were dropped")
 
@@ -100,13 +110,26 @@ class FeatureSet:
                 tuple(_prefixed(family.name, block, len(grid.source_pair)) for block in blocks.null),
             )
 
-    def edge_blocks(self, n_target: int) -> dict[str, tuple[Block, ...]]:
-        """The edge families' blocks over the edges, starts and ends of one target length."""
+    def step_blocks(self, family: EdgeFamily, n_target: int) -> dict[str, tuple[Block, ...]]:
+        """What an edge family says of the edges, starts and ends of one target length."""
+        n, name = n_target, family.name
+        edges: tuple[Block, ...] = (checked(name, family.edge(n), (n + 1) ** 2),)
+        if self.gaps and isinstance(family, GapFamily):
+            edges = _in_turn(edges[0], checked(name, family.gap(n), n**2))
+        outer = {"start": family.start(n), "end": family.end(n)}
+        return {"edge": edges, **{space: (checked(name, block, n + 1),) for space, block in outer.items()}}
+
+    def step_sizes(self, n_target: int) -> dict[str, int]:
+        """How many edges, starts and ends there are of one target length."""
         n = n_target
+        return {"edge": (n + 1) ** 2 + n**2 * self.gaps, "start": n + 1, "end": n + 1}
+
+    def edge_blocks(self, n_target: int) -> dict[str, tuple[Block, ...]]:
+        """The edge families' blocks, with full names."""
+        said = [(family, self.step_blocks(family, n_target)) for family in self.edge]
         return {
-            "edge": tuple(_prefixed(f.name, f.edge(n), (n + 1) ** 2) for f in self.edge),
-            "start": tuple(_prefixed(f.name, f.start(n), n + 1) for f in self.edge),
-            "end": tuple(_prefixed(f.name, f.end(n), n + 1) for f in self.edge),
+            space: tuple(_prefixed(family.name, block, size) for family, blocks in said for block in blocks[space])
+            for space, size in self.step_sizes(n_target).items()
         }
 
     def __call__(self, pairs: Sequence[SentencePair]) -> FeatureBatch:
@@ -154,6 +177,16 @@ def checked(family: str, block: Block, n_cells: int) -> Block:
             f"feature family {family!r} gave {block.table.shape[1]} columns and {len(block.names)} names"
         )
     return block
+
+
+def _in_turn(first: Block, second: Block) -> tuple[Block, Block]:
+    """Two blocks over the cells of the first, followed by those of the second."""
+    own, other = (np.arange(len(b.table)) if b.index is None else b.index for b in (first, second))  # type: ignore[arg-type]
+    nothing = np.full_like(other, -1), np.full_like(own, -1)
+    return (
+        replace(first, index=np.concatenate([own, nothing[0]])),
+        replace(second, index=np.concatenate([nothing[1], other])),
+    )
 
 
 def _prefixed(family: str, block: Block, n_cells: int) -> Block:
