@@ -17,7 +17,6 @@ import torch
 
 from ..crf.alternatives import Alternatives
 from ..crf.inference import marginals, viterbi
-from ..crf.layout import Layout
 from ..explain import Choice, Margin, Moved, Reasons, Step
 from ..features.grid import Grid
 from ..types import Alignment
@@ -27,7 +26,7 @@ from .scoring import LONGEST_KEPT, Scorer
 if TYPE_CHECKING:
     from .crf import Crf
 
-NULL = 0  # the state; position j is state j + 1
+NULL = 0  # the column; position j is column j + 1. States may be more: crf/spaces.py
 
 
 class Steps:
@@ -35,28 +34,31 @@ class Steps:
 
     def __init__(self, crf: Crf, n: int) -> None:
         scorer = crf.scorer()
-        self._width = n + 1
+        layout = crf.layout(np.array([1]), np.array([n]))
+        self._space, self._n = layout.space, n
+        self.column = layout.space.column(n, np.arange(layout.space.size(n)))
         self._known: dict[tuple[str, int], Reasons] = {}
+        said = [(family.name, crf.features.step_blocks(family, n)) for family in crf.features.edge]
         self._contributions = {
             kind: Contributions(
-                [scorer.known(family.name, getattr(family, kind)(n)) for family in crf.features.edge],
+                [scorer.known(name, block) for name, blocks in said for block in blocks[kind]],
                 scorer.names,
                 scorer.weights,
             )
             for kind in ("edge", "start", "end")
         }
-        layout = Layout(np.array([1]), np.array([n]), 1, "cpu")
-        edge, self.start, self.end = (scores[:-1] for scores in scorer.edges(layout))
-        self.edge = edge.reshape(n + 1, n + 1)
+        edge, start, end = (scores[:-1] for scores in scorer.edges(layout))
+        self.edge, self.end = layout.space.square(n, edge), end[self.column]
+        self.start = np.append(start, np.full(len(self.end) - len(start), -np.inf))
 
     def reasons(self, before: int | None, after: int | None) -> Reasons:
         """Of the step between two states; None stands for the beginning, or the end."""
         if before is None:
             kind, cell = "start", after
         elif after is None:
-            kind, cell = "end", before
+            kind, cell = "end", int(self.column[before])
         else:
-            kind, cell = "edge", before * self._width + after
+            kind, cell = "edge", int(self._space.edge(self._n, before, after))
         assert cell is not None
         if (kind, cell) not in self._known:
             (self._known[kind, cell],) = self._contributions[kind].of([cell])
@@ -83,7 +85,7 @@ def chains(crf: Crf, grid: Grid, name: str) -> list[Chain]:
     company = Company(Spoken(crf.scorer(), grid, crf.features.node))
     spoken = company.spoken
     steps = {n: _steps(crf, n) for n in np.unique(grid.n_target).tolist()}
-    layout = Layout(grid.n_source, grid.n_target, crf.batch_cells, crf.device)
+    layout = crf.layout(grid.n_source, grid.n_target)
     nodes = np.concatenate([spoken.null, spoken.link, np.zeros(1)])
     flat = [torch.as_tensor(x, device=crf.device) for x in (nodes, *crf.scorer().edges(layout))]
     out: list[Chain | None] = [None] * len(grid.n_source)
@@ -93,13 +95,14 @@ def chains(crf: Crf, grid: Grid, name: str) -> list[Chain]:
         for row, pair in enumerate(bucket.pairs.tolist()):
             m, n = int(grid.n_source[pair]), int(grid.n_target[pair])
             places = int(grid.source_start[pair]), int(grid.cell_start[pair])
-            chances = posterior[row, :m, : n + 1].clip(max=1.0)
+            chances = posterior[row, :m, : layout.space.size(n)]
             out[pair] = Chain(name, company, steps[n], places, states[row, :m], chances)
     return out  # type: ignore[return-value]
 
 
 class Chain:
-    """`states` [M] of the best path and `posterior` [M, S] of one pair; `places` are its first token and cell."""
+    """`states` [M] of the best path and `chances` [M, S] of all states, of one pair whose first token and cell are
+    `places`. Told are columns, whichever states they are of."""
 
     def __init__(
         self,
@@ -108,9 +111,12 @@ class Chain:
         steps: Steps,
         places: tuple[int, int],
         states: np.ndarray,
-        posterior: np.ndarray,
+        chances: np.ndarray,
     ) -> None:
-        self.name, self.states, self.posterior = name, states, posterior
+        self.name, self._path, self._column = name, states, steps.column
+        self.states = steps.column[states]
+        columns = np.arange(steps.column.max() + 1)
+        self.posterior = (chances @ (steps.column[:, None] == columns)).clip(max=1.0)  # [M, 1 + N]
         self._spoken, self._steps, (self._token, self._cell) = company.spoken, steps, places
         self._company = company
         company.members.append(ref(self))
@@ -118,7 +124,7 @@ class Chain:
 
     @cached_property
     def node(self) -> np.ndarray:
-        """[M, S] scores."""
+        """[M, 1 + N] scores."""
         m, s = self.posterior.shape
         null = self._spoken.null[self._token : self._token + m]
         link = self._spoken.link[self._cell : self._cell + m * (s - 1)].reshape(m, s - 1)
@@ -135,18 +141,21 @@ class Chain:
 
     @cached_property
     def _alternatives(self) -> Alternatives:
-        return Alternatives(self.node, self._steps.edge, self._steps.start, self._steps.end)
+        return Alternatives(self.node[:, self._column], self._steps.edge, self._steps.start, self._steps.end)
 
     def reasons(self, token: int, position: int | None) -> Reasons:
         """What the token's score for that position is made of (None: no link)."""
-        return self._of(token, _state(position))
+        return self._of(token, _column(position))
 
     def choice(self, token: int, position: int | None) -> Choice:
         """Why the token takes that position (None: no link), or why it does not."""
-        state, best = _state(position), int(self.states[token])
-        chosen = state == best
-        path = self.states if chosen else self._alternatives.path(token, state, self.states)
-        rival = self._alternatives.rival(token, state) if chosen else best
+        column, best = _column(position), int(self._path[token])
+        chosen = column == int(self._column[best])
+        same = np.flatnonzero(self._column == column)
+        state = best if chosen else int(same[self._alternatives.score[token, same].argmax()])
+        path = self._path if chosen else self._alternatives.path(token, state, self._path)
+        rival = self._alternatives.rival(token, same) if chosen else best
+        other = None if rival is None else int(self._column[rival])
         if not self._reasons:
             self._company.learn()
         return Choice(
@@ -154,28 +163,29 @@ class Chain:
             token=token,
             position=position,
             chosen=chosen,
-            posterior=float(self.posterior[token, state]),
-            score=float(self.node[token, state]),
-            reasons=self._of(token, state),
+            posterior=float(self.posterior[token, column]),
+            score=float(self.node[token, column]),
+            reasons=self._of(token, column),
             steps=self._around(path, token),
-            rival=None if rival is None else _position(rival),
-            rival_posterior=0.0 if rival is None else float(self.posterior[token, rival]),
+            rival=None if other is None else _position(other),
+            rival_posterior=0.0 if other is None else float(self.posterior[token, other]),
             margin=None if rival is None else self._margin(token, path, rival),
         )
 
     def _margin(self, token: int, here: np.ndarray, rival: int) -> Margin:
-        state, best = int(here[token]), int(self.states[token])
-        there = self.states if rival == best else self._alternatives.path(token, rival, self.states)
+        state, best = int(here[token]), int(self._path[token])
+        there = self._path if rival == best else self._alternatives.path(token, rival, self._path)
         apart = np.flatnonzero(here != there).tolist()
         between = sorted({m + side for m in apart for side in (0, 1)})  # step m leads to token m
         steps = [[self._steps.reasons(*step) for step in _transitions(path, between)] for path in (here, there)]
+        columns = zip(apart, self._column[here[apart]].tolist(), self._column[there[apart]].tolist(), strict=True)
         moved = [
             Moved(m, _position(a), _position(b), float(self.node[m, a] - self.node[m, b]))
-            for m, a, b in zip(apart, here[apart].tolist(), there[apart].tolist(), strict=True)
-            if m != token
+            for m, a, b in columns
+            if m != token and a != b
         ]
         scores = self._alternatives.score[token]
-        own = Reasons.difference([self._of(token, state)], [self._of(token, rival)])
+        own = Reasons.difference(*([self._of(token, int(self._column[s]))] for s in (state, rival)))
         return Margin(float(scores[state] - scores[rival]), own, Reasons.difference(*steps), tuple(moved))
 
     def _around(self, path: np.ndarray, token: int) -> tuple[Step, ...]:
@@ -183,32 +193,31 @@ class Chain:
         return tuple(
             Step(
                 "start" if a is None else "end" if b is None else "step",
-                None if a is None else _position(a),
-                None if b is None else _position(b),
+                None if a is None else _position(int(self._column[a])),
+                None if b is None else _position(int(self._column[b])),
                 self._steps.reasons(a, b),
             )
             for a, b in _transitions(path, (token, token + 1))
         )
 
-    def _of(self, token: int, state: int) -> Reasons:
-        if (token, state) not in self._reasons:  # the whole row costs little more than one cell
-            self._company.look_up((self, token, s) for s in range(self.posterior.shape[1]))
-        return self._reasons[token, state]
+    def _of(self, token: int, column: int) -> Reasons:
+        if (token, column) not in self._reasons:  # the whole row costs little more than one cell
+            self._company.look_up((self, token, c) for c in range(self.posterior.shape[1]))
+        return self._reasons[token, column]
 
     def likely(self) -> Iterator[tuple[int, int]]:
-        """What is asked for first: every token's state and its next best one."""
-        tokens, scores = range(len(self.states)), self._alternatives.score.copy()
-        scores[tokens, self.states] = -np.inf
+        """What is asked for first: every token's column and its next best one."""
+        scores = np.where(self._column == self.states[:, None], -np.inf, self._alternatives.score)
         yield from enumerate(self.states.tolist())
-        yield from enumerate(scores.argmax(1).tolist())
+        yield from enumerate(self._column[scores.argmax(1)].tolist())
 
-    def cell(self, token: int, state: int) -> int:
-        """The flat number of a token's state among NULLs, or among links."""
+    def cell(self, token: int, column: int) -> int:
+        """The flat number of a token's column among NULLs, or among links."""
         width = self.posterior.shape[1] - 1
-        return self._token + token if state == NULL else self._cell + token * width + state - 1
+        return self._token + token if column == NULL else self._cell + token * width + column - 1
 
-    def remember(self, token: int, state: int, reasons: Reasons) -> None:
-        self._reasons[token, state] = reasons
+    def remember(self, token: int, column: int, reasons: Reasons) -> None:
+        self._reasons[token, column] = reasons
 
 
 @dataclass
@@ -221,7 +230,7 @@ class Company:
     def learn(self) -> None:
         """What any of them is likely to be asked for: whoever asks one mostly asks the others too."""
         chains = [chain for member in self.members if (chain := member()) is not None]
-        self.look_up((chain, token, state) for chain in chains for token, state in chain.likely())
+        self.look_up((chain, token, column) for chain in chains for token, column in chain.likely())
 
     def look_up(self, asked: Iterable[tuple[Chain, int, int]]) -> None:
         every = list(asked)
@@ -229,17 +238,17 @@ class Company:
             (self.spoken.null_reasons, [x for x in every if x[2] == NULL]),
             (self.spoken.link_reasons, [x for x in every if x[2] != NULL]),
         ):
-            cells = [chain.cell(token, state) for chain, token, state in some]
-            for (chain, token, state), reasons in zip(some, contributions.of(cells), strict=True):
-                chain.remember(token, state, reasons)
+            cells = [chain.cell(token, column) for chain, token, column in some]
+            for (chain, token, column), reasons in zip(some, contributions.of(cells), strict=True):
+                chain.remember(token, column, reasons)
 
 
-def _state(position: int | None) -> int:
+def _column(position: int | None) -> int:
     return NULL if position is None else position + 1
 
 
-def _position(state: int) -> int | None:
-    return None if state == NULL else state - 1
+def _position(column: int) -> int | None:
+    return None if column == NULL else column - 1
 
 
 def _transitions(path: np.ndarray, to: Iterable[int]) -> list[tuple[int | None, int | None]]:

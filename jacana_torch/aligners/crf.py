@@ -14,12 +14,14 @@ import numpy as np
 
 from ..crf.layout import Layout
 from ..crf.linear import RawBlock
+from ..crf.spaces import PLAIN, REMEMBERING
 from ..crf.states import POLICIES, gold_states
 from ..device import usable_device
 from ..errors import ConfigError, ModelError
 from ..explain import Explanation
 from ..features.base import Block, EdgeFamily, NodeFamily
 from ..features.featureset import FeatureBatch, FeatureSet
+from ..features.joining import join
 from ..symmetrize import Symmetrizer
 from ..types import Alignment, Example, SentencePair
 from .base import CannotExplain, Step, TrainingReport, Watcher, learnable
@@ -52,6 +54,7 @@ class Crf:
                   beginning of their names (the longest that fits), e.g. `{"pos.": 4}`.
     `cost_null`, `cost_link`  softmax-margin cost of a wrong state where gold is NULL, where gold is a link.
     `policy`      which link trains where a source token has several (see crf/states.py).
+    `remember`    whether NULL keeps the last linked position, so that jumps go on across it (see crf/spaces.py).
     `start`       the weight that every feature starts from; the optimum does not depend on it.
     `batch_cells` how many lattice cells go through inference at once.
     """
@@ -63,6 +66,7 @@ class Crf:
     cost_null: float = 1.0
     cost_link: float = 1.0
     policy: str = "monotone"
+    remember: bool = False
     max_iterations: int = 500
     tolerance: float = 1e-7
     start: float = 0.0
@@ -73,7 +77,7 @@ class Crf:
     weights: np.ndarray = field(default_factory=lambda: np.zeros(0), repr=False)
 
     def __post_init__(self) -> None:
-        self.features = FeatureSet(self.families, self.drop)
+        self.features = FeatureSet(self.families, self.drop, gaps=self.remember)
         self._scorer: Scorer | None = None
         priors = [self.l2, *self.priors.values()]
         if not all(0 < factor < np.inf for factor in priors):
@@ -148,7 +152,7 @@ class Crf:
         from ..crf.objective import lattices
 
         number = {name: i for i, name in enumerate(names)}
-        layout = Layout(batch.n_source, batch.n_target, self.batch_cells, self.device)
+        layout = self.layout(batch.n_source, batch.n_target)
 
         def known(blocks: Sequence[Block]) -> list[RawBlock]:
             return [known_columns(block, numbered(block.names, number)) for block in blocks]
@@ -156,8 +160,14 @@ class Crf:
         blocks: dict[str, Sequence[RawBlock]] = {"null": known(batch.null), "link": known(batch.link)}
         for space in ("edge", "start", "end"):
             per_length = getattr(batch, space)
-            blocks[space] = known(_stacked([per_length[n] for n in layout.distinct]))
+            of_lengths = zip(*(per_length[n] for n in layout.distinct), strict=True)
+            blocks[space] = known([join(blocks_of_family) for blocks_of_family in of_lengths])
         return lattices(layout, blocks, len(names))
+
+    def layout(self, n_source: np.ndarray, n_target: np.ndarray) -> Layout:
+        """Where the scores of pairs of these lengths stand."""
+        space = REMEMBERING if self.remember else PLAIN
+        return Layout(n_source, n_target, self.batch_cells, self.device, space)
 
     # Alignment
 
@@ -208,7 +218,7 @@ class Crf:
 
     def scored(self, n_source: np.ndarray, n_target: np.ndarray, nodes: np.ndarray) -> tuple[Layout, Flat]:
         """The lattices of such pairs, and their flat scores."""
-        layout = Layout(n_source, n_target, self.batch_cells, self.device)
+        layout = self.layout(n_source, n_target)
         return layout, (nodes, *self.scorer().edges(layout))
 
     def explain(
@@ -241,16 +251,3 @@ def prior_factors(names: Sequence[str], priors: Mapping[str, float]) -> np.ndarr
     """[K] what multiplies the prior of each column: that of the longest beginning of its name, else 1."""
     longest_first = sorted(priors.items(), key=lambda item: -len(item[0]))
     return np.array([next((f for start, f in longest_first if name.startswith(start)), 1.0) for name in names])
-
-
-def _stacked(per_length: Sequence[Sequence[Block]]) -> list[Block]:
-    """The blocks of each length one after the other, as one block a family."""
-    out = []
-    for blocks in zip(*per_length, strict=True):
-        tables, indices, row = [], [], 0
-        for block in blocks:
-            indices.append((np.arange(len(block.table)) if block.index is None else block.index) + row)
-            tables.append(block.table)
-            row += len(block.table)
-        out.append(Block(blocks[0].names, np.vstack(tables), np.concatenate(indices)))
-    return out

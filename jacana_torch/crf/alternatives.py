@@ -40,8 +40,8 @@ class Alternatives:
                 break
         return path
 
-    def rival(self, position: int, state: int) -> int | None:
-        """The best other state of a position; None where there is no other."""
+    def rival(self, position: int, states: int | np.ndarray) -> int | None:
+        """The best state of a position that is none of these; None where there is no other."""
         scores = self.score[position].copy()
-        scores[state] = -np.inf
+        scores[states] = -np.inf
         return int(scores.argmax()) if np.isfinite(scores).any() else None
