@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,6 +27,7 @@ from ..symmetrize import Symmetrizer
 from ..types import Alignment, Example, SentencePair
 from .base import CannotExplain, Step, TrainingReport, Watcher, learnable
 from .decoding import decoded, grids
+from .pruning import Among, mattering
 from .scoring import Scorer, known_columns, node_scores, numbered
 
 if TYPE_CHECKING:
@@ -55,6 +57,7 @@ class Crf:
     `cost_null`, `cost_link`  softmax-margin cost of a wrong state where gold is NULL, where gold is a link.
     `policy`      which link trains where a source token has several (see crf/states.py).
     `remember`    whether NULL keeps the last linked position, so that jumps go on across it (see crf/spaces.py).
+    `prune`       columns that change no score by this much (weight times value) go, and the others are trained on.
     `start`       the weight that every feature starts from; the optimum does not depend on it.
     `batch_cells` how many lattice cells go through inference at once.
     """
@@ -67,6 +70,7 @@ class Crf:
     cost_link: float = 1.0
     policy: str = "monotone"
     remember: bool = False
+    prune: float = 0.0
     max_iterations: int = 500
     tolerance: float = 1e-7
     start: float = 0.0
@@ -84,7 +88,8 @@ class Crf:
             raise ConfigError(
                 f"l2={self.l2}, priors={dict(self.priors)}: all must be positive, or the optimum is not unique"
             )
-        for name, least in (("cost_null", 0), ("cost_link", 0), ("max_iterations", 1), ("batch_cells", 1)):
+        at_least = {"cost_null": 0, "cost_link": 0, "prune": 0, "max_iterations": 1, "batch_cells": 1}
+        for name, least in at_least.items():
             if not least <= getattr(self, name) < np.inf:
                 raise ConfigError(f"{name}={getattr(self, name)}: must be at least {least}, and finite")
         if not (0 < self.tolerance < 1 and np.isfinite(self.start)):
@@ -125,26 +130,34 @@ class Crf:
             if watch is not None:
                 watch(Step(self.part, iteration, loss, gradient_norm, self))
 
-        result = minimise(
-            objective,
-            first,
+        search = partial(
+            minimise,
             max_iterations=self.max_iterations,
             tolerance=self.tolerance,
             curvature=float(l2.min()),
             history=100,  # short memories take up to eight times the steps on features as correlated as these
-            callback=step,
         )
+        result, done = search(objective, first, callback=step), 0
         self.names, self.weights = names, result.x
+        if self.prune and not result.interrupted:
+            among, done = Among(objective, mattering(batch, names, result.x, self.prune)), result.iterations
+            log.info("%s: %d of %d columns matter, the others go", self.part, among.kept.sum(), len(names))
+
+            def later(iteration: int, x: np.ndarray, *rest: float) -> None:
+                step(done + iteration, among.whole(x), *rest)  # whoever watches sees the same columns throughout
+
+            result = search(among, result.x[among.kept], callback=later)
+            self.names, self.weights = [names[k] for k in np.flatnonzero(among.kept)], result.x
         log.info(
             "%s: loss %.6f after %d iterations, %d evaluations (%s)",
             self.part,
             result.loss,
-            result.iterations,
+            done + result.iterations,
             result.evaluations,
             result.message,
         )
         return TrainingReport(
-            {self.part: result.loss}, {self.part: result.iterations}, result.converged, result.interrupted,
+            {self.part: result.loss}, {self.part: done + result.iterations}, result.converged, result.interrupted,
             dropped, sum(len(e.gold.links) for e in examples if e.gold is not None),
         )  # fmt: skip
 

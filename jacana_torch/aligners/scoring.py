@@ -41,6 +41,7 @@ class Scorer:
 
     def __init__(self, features: FeatureSet, names: Sequence[str], weights: np.ndarray) -> None:
         self._features, self.names, self.weights = features, names, weights.copy()
+        self._or_nothing = np.append(weights, 0.0)  # what has no number takes the last
         self._number = {name: i for i, name in enumerate(names)}
         self._columns: dict[tuple[str, tuple[str, ...]], np.ndarray] = {}
         self._tables: dict[int, dict[str, np.ndarray]] = {}
@@ -80,17 +81,22 @@ class Scorer:
         return total
 
     def _add(self, total: np.ndarray, family: str, block: Block) -> None:
-        add_scores(total, self.known(family, block), self.weights)
+        columns = self._numbers(family, block)
+        if (columns >= 0).any():  # taking single columns out of a table would take longer than multiplying it
+            add_scores(total, (columns, block.table, block.index), self._or_nothing)
 
     def known(self, family: str, block: Block) -> RawBlock:
         """A family's block under weight numbers."""
+        return known_columns(block, self._numbers(family, block))
+
+    def _numbers(self, family: str, block: Block) -> np.ndarray:
         columns = self._columns.get((family, block.names))
         if columns is None:
             columns = numbered([f"{family}.{name}" for name in block.names], self._number)
             if sum(map(len, self._columns.values())) > MOST_NAMES:  # words and tags are new in every batch
                 self._columns.clear()
             self._columns[family, block.names] = columns
-        return known_columns(block, columns)
+        return columns
 
     def _edge_scores(self, n: int) -> dict[str, np.ndarray]:
         if n not in self._tables:

@@ -31,12 +31,15 @@ class FeatureBatch:
     start: Mapping[int, tuple[Block, ...]]
     end: Mapping[int, tuple[Block, ...]]
 
+    @property
+    def blocks(self) -> Iterator[Block]:
+        yield from (*self.link, *self.null)
+        for tables in (self.edge, self.start, self.end):
+            yield from (block for per_length in tables.values() for block in per_length)
+
     def names(self) -> list[str]:
         """Every column's name once, sorted: the model's parameters."""
-        blocks = [*self.link, *self.null]
-        for tables in (self.edge, self.start, self.end):
-            blocks += [block for per_length in tables.values() for block in per_length]
-        return sorted({name for block in blocks for name in block.names})
+        return sorted({name for block in self.blocks for name in block.names})
 
 
 class FeatureSet:

@@ -56,8 +56,9 @@ class PhraseCrf(Crf):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.remember:
-            raise ConfigError("remember=True: a chain of phrases cannot, only one of single words")
+        if self.remember or self.prune:
+            said = f"remember={self.remember}, prune={self.prune}"
+            raise ConfigError(f"{said}: only a chain of single words does that, none of phrases")
         if not 1 <= self.longest <= 8:
             raise ConfigError(f"longest={self.longest}: between 1 and 8 tokens")
         if PREFIX in self.features.names:
