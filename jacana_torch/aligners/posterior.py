@@ -34,6 +34,7 @@ FEWEST = 20  # examples; from fewer nothing is learnt
 HELD_OUT_TOLERANCE = 1e-5  # of training on folds; the chances differ by less than a hundredth
 THRESHOLDS = np.arange(0.3, 0.7, 0.02)
 WORTH_OF_EXACT = 0.25  # of a point of F1, in choosing the threshold: F1 alone is flat there
+ABOUT = 3  # thresholds on either side, with which each is judged: what one is worth alone is half chance
 UNLIKELY = 1e-4  # links that no choice by expected F1 would hold
 
 
@@ -184,7 +185,7 @@ def _fresh(chain: Crf) -> Crf:
 
 
 def best_threshold(sample: Sample, weighing: Weighing) -> float:
-    """The one whose links score best; of equals, that nearest to a half."""
+    """The one about which links score best; of equals, that nearest to a half."""
     chances = weighing.chances(sample.forward, sample.backward)
     pairs = int(sample.pair.max()) + 1
 
@@ -195,7 +196,10 @@ def best_threshold(sample: Sample, weighing: Weighing) -> float:
         score = Score.of(Counts(np.column_stack(counts)))
         return score.f1 + WORTH_OF_EXACT * score.exact
 
-    return round(float(max(sorted(THRESHOLDS, key=lambda t: abs(t - 0.5)), key=worth)), 6)
+    worths = [worth(threshold) for threshold in THRESHOLDS.tolist()]
+    about = [np.mean(worths[max(0, k - ABOUT) : k + ABOUT + 1]) for k in range(len(worths))]
+    best = max(range(len(about)), key=lambda k: (round(about[k], 12), -abs(THRESHOLDS[k] - 0.5)))
+    return round(float(THRESHOLDS[best]), 6)
 
 
 def _least_for_f1(grid: Grid, chances: np.ndarray) -> np.ndarray:

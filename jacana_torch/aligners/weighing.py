@@ -20,9 +20,11 @@ KEY = "together"  # of what is learnt, in a model's state
 
 @dataclass(frozen=True)
 class Weighing:
-    """The log-odds of a link are `forward` and `backward` times those of the directions, plus `bias`; links are
-    what is likelier than `threshold`.
+    """The log-odds of a link are `forward` and `backward` times those of the directions, plus `smaller` times the
+    smaller of the two, plus `bias`; links are what is likelier than `threshold`.
 
+    A chain has room for one of several links of a word: one direction's doubt says little, and `smaller` is mostly
+    below 0.
     Until something is learnt it is what two corpora and several sets of features agreed on, to a few hundredths.
     """
 
@@ -30,6 +32,7 @@ class Weighing:
     backward: float = 0.41
     bias: float = 0.24
     threshold: float = 0.5
+    smaller: float = 0.0
 
     def chances(self, forward: np.ndarray, backward: np.ndarray, least: float = 0.0) -> np.ndarray:
         """[C]; what is less likely than `least` may be told as 0."""
@@ -38,13 +41,15 @@ class Weighing:
             likely = np.flatnonzero(np.maximum(forward, backward) >= lowest)
             out[likely] = self.chances(forward[likely], backward[likely])
             return out
-        odds = self.forward * log_odds(forward) + self.backward * log_odds(backward) + self.bias
+        one, other = log_odds(forward), log_odds(backward)
+        odds = self.forward * one + self.backward * other + self.smaller * np.minimum(one, other) + self.bias
         return likelihood(odds)
 
     def _lowest(self, least: float) -> float:
         """Where both directions' chances are lower than this, the weighed one is lower than `least`."""
-        both = self.forward + self.backward
-        if least <= 0 or min(self.forward, self.backward) < 0 or both < 1e-3:
+        both = self.forward + self.backward + self.smaller
+        least_weight = min(self.forward, self.backward) + min(self.smaller, 0.0)
+        if least <= 0 or least_weight < 0 or both < 1e-3:  # a higher chance must never make a link less likely
             return 0.0
         odds = (math.log(least / (1 - least)) - self.bias) / both
         lowest = (1 - 1e-6) / (1 + math.exp(min(-odds, 700.0)))
@@ -59,16 +64,17 @@ class Weighing:
         if KEY not in state:
             return cls()
         figures = np.asarray(state[KEY], dtype=np.float64)
-        if figures.shape != (4,) or not np.isfinite(figures).all() or not 0 < figures[3] < 1:
+        if figures.shape not in ((4,), (5,)) or not np.isfinite(figures).all() or not 0 < figures[3] < 1:
             raise ConfigError(
-                f"{KEY!r} holds {figures.tolist()}: two weights, a bias and a threshold are expected"
+                f"{KEY!r} holds {figures.tolist()}: two weights, a bias and a threshold are expected, and perhaps "
+                "the weight of the smaller"
             )
-        return cls(*figures.tolist())
+        return cls(*figures.tolist())  # four figures are those of an older version
 
     def __str__(self) -> str:
         return (
-            f"log-odds {self.forward:.3f} forward + {self.backward:.3f} backward + {self.bias:.3f}, "
-            f"links from {self.threshold:.2f}"
+            f"log-odds {self.forward:.3f} forward + {self.backward:.3f} backward + {self.smaller:.3f} the smaller "
+            f"+ {self.bias:.3f}, links from {self.threshold:.2f}"
         )
 
 
@@ -107,21 +113,24 @@ def likelihood(odds: np.ndarray) -> np.ndarray:
 def weighed(sample: Sample) -> Weighing:
     """The likeliest weights and bias by Newton's method, under a prior as strong as a few cells that keeps them
     near what they are where nothing is learnt."""
-    x = np.column_stack([log_odds(sample.forward), log_odds(sample.backward), np.ones(len(sample.hit))])
-    prior = np.array(astuple(Weighing())[:3])
+    one, other = log_odds(sample.forward), log_odds(sample.backward)
+    x = np.column_stack([one, other, np.ones(len(one)), np.minimum(one, other)])
+    usual = Weighing()
+    prior = np.array([usual.forward, usual.backward, usual.bias, usual.smaller])
     weights = prior.copy()
     loss = _loss(x, sample.hit, weights, prior)
     for _ in range(STEPS):
         chances = likelihood(x @ weights)
         gradient = x.T @ (chances - sample.hit) + weights - prior
-        curvature = (x * (chances * (1 - chances))[:, None]).T @ x + np.eye(3)
+        curvature = (x * (chances * (1 - chances))[:, None]).T @ x + np.eye(len(prior))
         step = np.linalg.solve(curvature, gradient)
         while (after := _loss(x, sample.hit, weights - step, prior)) > loss and np.abs(step).max() > 1e-12:
             step /= 2
         weights, before, loss = weights - step, loss, after
         if before - loss <= 1e-12 * abs(before):
             break
-    return Weighing(*weights.tolist())
+    forward, backward, bias, smaller = weights.tolist()
+    return Weighing(forward, backward, bias, smaller=smaller)
 
 
 def _loss(x: np.ndarray, hit: np.ndarray, weights: np.ndarray, prior: np.ndarray) -> float:

@@ -95,7 +95,8 @@ def tables(both, pairs) -> list[tuple[np.ndarray, np.ndarray] | None]:
 
 def weighed_by_hand(w: Weighing, forward: float, backward: float) -> float:
     a, b = (min(max(c, 1e-6), 1 - 1e-6) for c in (forward, backward))
-    odds = w.forward * math.log(a / (1 - a)) + w.backward * math.log(b / (1 - b)) + w.bias
+    one, other = math.log(a / (1 - a)), math.log(b / (1 - b))
+    odds = w.forward * one + w.backward * other + w.smaller * min(one, other) + w.bias
     return 1 / (1 + math.exp(-odds))
 
 
@@ -183,10 +184,10 @@ def test_every_model_of_two_chains_can_be_asked(both, pairs):
 def test_the_weighing_is_the_likeliest():
     rng = np.random.default_rng(3)
     forward, backward = rng.random(5000), rng.random(5000)
-    truth = Weighing(0.7, 0.2, -0.5)
+    truth = Weighing(0.7, 0.4, -0.5, smaller=-0.3)
     sample = Sample(forward, backward, rng.random(5000) < truth.chances(forward, backward), np.zeros(5000, int))
     found = weighed(sample)
-    for name, at_most in (("forward", 0.1), ("backward", 0.1), ("bias", 0.15)):
+    for name, at_most in (("forward", 0.15), ("backward", 0.15), ("bias", 0.2), ("smaller", 0.2)):
         assert abs(getattr(found, name) - getattr(truth, name)) < at_most
 
     assert_likeliest(found, sample)
@@ -199,15 +200,18 @@ def test_the_likeliest_weighing_is_found_where_newton_s_steps_go_too_far():
     assert_likeliest(weighed(sample), sample)
 
 
+WEIGHTS = ("forward", "backward", "bias", "smaller")
+
+
 def assert_likeliest(found: Weighing, sample: Sample) -> None:
     """No step makes it likelier."""
 
     def loss(w: Weighing) -> float:
         prior, chances = Weighing(), w.chances(sample.forward, sample.backward)
-        near = sum((getattr(w, n) - getattr(prior, n)) ** 2 for n in ("forward", "backward", "bias")) / 2
+        near = sum((getattr(w, n) - getattr(prior, n)) ** 2 for n in WEIGHTS) / 2
         return near - np.log(np.where(sample.hit, chances, 1 - chances)).sum()
 
-    for name, step in product(("forward", "backward", "bias"), (-1e-3, 1e-3)):
+    for name, step in product(WEIGHTS, (-1e-3, 1e-3)):
         assert loss(replace(found, **{name: getattr(found, name) + step})) > loss(found)
 
 
@@ -222,10 +226,10 @@ def test_few_and_certain_cells_leave_it_near_what_it_was():
 @given(
     st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=1, max_size=20),
     st.floats(0.01, 0.99),
-    st.tuples(st.floats(-0.2, 2), st.floats(-0.2, 2), st.floats(-3, 3)),
+    st.tuples(st.floats(-0.2, 2), st.floats(-0.2, 2), st.floats(-3, 3), st.floats(-1, 1)),
 )
 def test_what_is_told_as_0_is_less_likely_than_asked(cells, least, weights):
-    w = Weighing(*weights)
+    w = Weighing(*weights[:3], smaller=weights[3])
     forward, backward = (np.array(side) for side in zip(*cells, strict=True))
     exact, told = w.chances(forward, backward), w.chances(forward, backward, least)
     for a, b, chance, quick in zip(forward, backward, exact, told, strict=True):
@@ -287,7 +291,10 @@ def test_the_threshold_is_the_one_that_scores_best(both):
         found = score(gold, both.align(asked, Posterior(threshold=float(threshold))))
         return found.f1 + 0.25 * found.exact
 
-    assert worth(best) == pytest.approx(max(map(worth, module.THRESHOLDS)))
+    def about(threshold: float) -> float:
+        return np.mean([worth(t) for t in module.THRESHOLDS if abs(t - threshold) < 0.07])
+
+    assert about(best) == pytest.approx(max(map(about, module.THRESHOLDS)))
 
 
 def test_nothing_is_learnt_from_few_or_where_nobody_asks():
@@ -307,6 +314,8 @@ def test_what_is_learnt_comes_back(both, pairs):
     old = {key: value for key, value in state.items() if "." in key}
     again.restore(old)
     assert again.weighing == Weighing()
+    again.restore({**state, "together": np.array([0.4, 0.3, 0.2, 0.6])})  # of a model from before `smaller`
+    assert again.weighing == Weighing(0.4, 0.3, 0.2, 0.6, smaller=0.0)
     for bad in ([1.0, 2.0], [1.0, 1.0, math.nan, 0.5], [1.0, 1.0, 0.0, 1.5]):
         with pytest.raises(ConfigError, match="two weights, a bias and a threshold"):
             again.restore({**state, "together": np.array(bad)})
