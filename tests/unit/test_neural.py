@@ -22,7 +22,6 @@ from jacana_torch.aligners.neural.fitting import mean_loss
 from jacana_torch.aligners.neural.inputs import Batch, Columns, inputs_of
 from jacana_torch.aligners.neural.network import Contextual
 from jacana_torch.crf.inference import marginals
-from jacana_torch.device import quick_halves
 from jacana_torch.errors import ConfigError, ModelError
 from jacana_torch.evaluate import score
 from jacana_torch.features.context import Context
@@ -394,21 +393,3 @@ def test_damaged_weights_are_told(trained):
         other.restore({**state, name: wrong})
         with pytest.raises(ModelError, match=name):
             said(other)
-
-
-def test_half_precision_is_chosen_where_it_is_faster(monkeypatch):
-    for quick in (True, False):
-        monkeypatch.setattr("jacana_torch.aligners.neural.aligner.quick_halves", lambda device, quick=quick: quick)
-        assert aligner(mixed=None).halves is quick
-        assert aligner(mixed=False).halves is False
-        assert aligner(mixed=True).halves is True
-
-
-@pytest.mark.parametrize("unit", ["amx_tile", "avx512_bf16"])
-def test_what_is_made_for_half_precision_is_asked_of_the_processor(unit, monkeypatch):
-    for name in ("amx_tile", "avx512_bf16"):
-        monkeypatch.setattr(torch.cpu, f"_is_{name}_supported", lambda name=name: name == unit, raising=False)
-    assert quick_halves("cpu")
-    assert not quick_halves("meta")
-    monkeypatch.setattr(torch.cpu, f"_is_{unit}_supported", lambda: False, raising=False)
-    assert not quick_halves("cpu")

@@ -1,0 +1,28 @@
+"""Where half precision is faster, and what the neural aligner makes of it."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from jacana_torch.aligners.neural.aligner import Neural
+from jacana_torch.device import quick_halves
+from jacana_torch.features.string import String
+
+
+def test_half_precision_is_chosen_where_it_is_faster(monkeypatch):
+    for quick in (True, False):
+        monkeypatch.setattr("jacana_torch.aligners.neural.aligner.quick_halves", lambda device, quick=quick: quick)
+        assert Neural({"string": String()}, mixed=None).halves is quick
+        assert Neural({"string": String()}, mixed=False).halves is False
+        assert Neural({"string": String()}, mixed=True).halves is True
+
+
+@pytest.mark.parametrize("unit", ["amx_tile", "avx512_bf16"])
+def test_what_is_made_for_half_precision_is_asked_of_the_processor(unit, monkeypatch):
+    for name in ("amx_tile", "avx512_bf16"):
+        monkeypatch.setattr(torch.cpu, f"_is_{name}_supported", lambda name=name: name == unit, raising=False)
+    assert quick_halves("cpu")
+    assert not quick_halves("meta")
+    monkeypatch.setattr(torch.cpu, f"_is_{unit}_supported", lambda: False, raising=False)
+    assert not quick_halves("cpu")
