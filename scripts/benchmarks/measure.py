@@ -107,7 +107,7 @@ def jacana(*arguments: str) -> list[str]:
 class PeakMemory:
     """The most memory that a process and its descendants held together, in MiB, looked at every 50 ms.
 
-    Resident sizes are added up, so pages that processes share count for each.
+    A page that several of them share is counted once, where the system tells (Linux does).
     """
 
     def __init__(self, root: int) -> None:
@@ -118,7 +118,7 @@ class PeakMemory:
 
     def _watch(self) -> None:
         while not self._done.is_set():
-            self._peak = max(self._peak, sum(resident(pid) for pid in family(self._root)))
+            self._peak = max(self._peak, held_by(family(self._root)))
             self._done.wait(0.05)
 
     def stop(self) -> float | None:
@@ -129,8 +129,8 @@ class PeakMemory:
         return self._peak / MIB
 
 
-def family(root: int) -> list[int]:
-    """A process and all its descendants."""
+def family(root: int) -> dict[int, int]:
+    """A process and all its descendants, each with its parent."""
     children: dict[int, list[int]] = {}
     for entry in PROC.iterdir():
         if entry.name.isdigit():
@@ -140,19 +140,52 @@ def family(root: int) -> list[int]:
             except (OSError, IndexError, ValueError):
                 continue  # it ended while we looked
             children.setdefault(parent, []).append(int(entry.name))
-    found = [root]
-    for pid in found:
-        found += children.get(pid, [])
+    found, ahead = {root: 0}, [root]
+    for pid in ahead:
+        found |= dict.fromkeys(children.get(pid, []), pid)
+        ahead += children.get(pid, [])
     return found
+
+
+def held_by(processes: dict[int, int]) -> int:
+    """KiB that processes hold together, of which each is given with its parent."""
+    sizes = {pid: _pages(pid) for pid in processes}
+    borrowed = [pid for pid, parent in processes.items() if _same_memory(sizes[pid], sizes.get(parent))]
+    return sum(_share(pid) for pid in processes if pid not in borrowed)
+
+
+def _same_memory(own: list[int], parents: list[int] | None) -> bool:
+    """Whether a process still lives in its parent's memory: from vfork on, until it runs a program of its own.
+
+    The few pages that it touched between two looks may differ.
+    """
+    return bool(own and parents and own[0] == parents[0] and abs(own[1] - parents[1]) < 256)
+
+
+def _pages(pid: int) -> list[int]:
+    """Of its address space, and of what is resident; none for a process that is gone."""
+    try:
+        return [int(count) for count in (PROC / str(pid) / "statm").read_text().split()[:2]]
+    except OSError:
+        return []
+
+
+def _share(pid: int) -> int:
+    """KiB that a process holds, of a shared page its share where the system tells, else the whole page."""
+    return _line(pid, "smaps_rollup", "Pss:") or resident(pid)
 
 
 def resident(pid: int | str = "self", which: str = "VmRSS") -> int:
     """KiB; 0 for a process that is gone."""
+    return _line(pid, "status", which)
+
+
+def _line(pid: int | str, file: str, name: str) -> int:
     try:
-        lines = (PROC / str(pid) / "status").read_text().splitlines()
+        lines = (PROC / str(pid) / file).read_text().splitlines()
     except OSError:
         return 0
-    return next((int(line.split()[1]) for line in lines if line.startswith(which)), 0)
+    return next((int(line.split()[1]) for line in lines if line.startswith(name)), 0)
 
 
 def peak_of(make: Callable[..., Callable[[], object] | None], *arguments: Any) -> float | None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import functools
 import json
 import math
+import os
 import random
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -21,7 +23,18 @@ sys.path.insert(0, str(SCRIPTS))
 
 import bench_page  # noqa: E402
 from benchmarks import scaling, text, train  # noqa: E402
-from benchmarks.measure import PeakMemory, command, peak_of, ratio, shown, summary, timings  # noqa: E402
+from benchmarks.measure import (  # noqa: E402
+    MIB,
+    PeakMemory,
+    command,
+    family,
+    held_by,
+    peak_of,
+    ratio,
+    shown,
+    summary,
+    timings,
+)
 
 needs_proc = pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="memory is read from /proc")
 PARTS = ["engine", "train", "align", "startup", "memory", "scaling"]
@@ -84,6 +97,20 @@ def test_the_meter_sees_what_a_process_and_its_child_hold():
     assert alone.code == both.code == 0 and alone.peak and both.peak
     assert 150 < alone.peak < 190
     assert 250 < both.peak < 310
+
+
+@needs_proc
+def test_a_child_that_has_yet_to_run_its_program_holds_nothing(tmp_path):
+    gate = tmp_path / "gate"  # the child waits here, in its parent's memory
+    os.mkfifo(gate)
+    spawn = f"import os; os.posix_spawn('/bin/true', ['true'], {{}}, file_actions=[(0, 9, {str(gate)!r}, 0, 0)])"
+    process = subprocess.Popen([sys.executable, "-c", HOLD + spawn, "100"])
+    while len(family(process.pid)) == 1 and process.poll() is None:
+        time.sleep(0.01)
+    held = held_by(family(process.pid)) / MIB
+    gate.write_text("")
+    assert process.wait() == 0
+    assert 100 < held < 140
 
 
 def test_the_meter_survives_a_process_that_is_gone():
