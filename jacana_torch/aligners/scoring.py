@@ -18,7 +18,7 @@ from ..features.featureset import FeatureSet, checked
 from ..features.grid import Grid
 from ..features.meeting import Memory, Signal, WordPairs
 
-MOST_NAMES = 1 << 15  # of columns whose numbers are kept, list by list
+MOST_NAMES = 1 << 12  # of columns whose numbers are kept, list by list
 LONGEST_KEPT = 128  # target tokens; edge scores of longer ones are many and seldom needed twice
 
 
