@@ -16,7 +16,7 @@ import numpy as np
 from ..crf.layout import Layout
 from ..crf.linear import RawBlock
 from ..crf.spaces import PLAIN, REMEMBERING
-from ..crf.states import POLICIES, gold_states
+from ..crf.states import POLICIES, readings
 from ..device import usable_device
 from ..errors import ConfigError, ModelError
 from ..explain import Explanation
@@ -55,7 +55,8 @@ class Crf:
     `l2`          inverse variance of the Gaussian prior on the weights; `priors` multiplies it for columns by the
                   beginning of their names (the longest that fits), e.g. `{"pos.": 4}`.
     `cost_null`, `cost_link`  softmax-margin cost of a wrong state where gold is NULL, where gold is a link.
-    `policy`      which link trains where a source token has several (see crf/states.py).
+    `policy`      which link trains where a source token has several (see crf/states.py); of several policies, each
+                  chooses for an equal share.
     `remember`    whether NULL keeps the last linked position, so that jumps go on across it (see crf/spaces.py).
     `prune`       columns that change no score by this much (weight times value) go, and the others are trained on.
     `start`       the weight that every feature starts from; the optimum does not depend on it.
@@ -68,7 +69,7 @@ class Crf:
     priors: Mapping[str, float] = field(default_factory=dict)
     cost_null: float = 1.0
     cost_link: float = 1.0
-    policy: str = "monotone"
+    policy: str | Sequence[str] = "monotone"
     remember: bool = False
     prune: float = 0.0
     max_iterations: int = 500
@@ -94,8 +95,10 @@ class Crf:
                 raise ConfigError(f"{name}={getattr(self, name)}: must be at least {least}, and finite")
         if not (0 < self.tolerance < 1 and np.isfinite(self.start)):
             raise ConfigError(f"tolerance={self.tolerance}, start={self.start}: between 0 and 1, and finite")
-        if self.policy not in POLICIES:
-            raise ConfigError(f"policy={self.policy!r} is none of {', '.join(POLICIES)}")
+        several = isinstance(self.policy, Sequence) and not isinstance(self.policy, str)
+        self._policies: list[str] = list(self.policy) if several else [self.policy]  # type: ignore[list-item]
+        if not self._policies or not all(policy in POLICIES for policy in self._policies):
+            raise ConfigError(f"policy={self.policy!r}: one or several of {', '.join(POLICIES)}")
         self.device = usable_device(self.device)
 
     @property
@@ -119,11 +122,11 @@ class Crf:
         names = sorted({*batch.names(), *self.names})
         known = dict(zip(self.names, self.weights, strict=True))
         first = np.array([known.get(name, 0.0 if known else self.start) for name in names])
-        gold = [gold_states(e.gold, self.policy) for e in examples if e.gold is not None]
+        gold = [readings(e.gold, self._policies) for e in examples if e.gold is not None]
         dropped = sum(g.dropped for g in gold)
         l2 = self.l2 * prior_factors(names, self.priors)
         costs = {"cost_null": self.cost_null, "cost_link": self.cost_link}
-        objective = Objective(self._lattices(batch, names), [g.states for g in gold], l2, costs)
+        objective = Objective(self._lattices(batch, names), [g.paths for g in gold], l2, costs)
 
         def step(iteration: int, x: np.ndarray, loss: float, gradient_norm: float) -> None:
             self.names, self.weights = names, x

@@ -61,29 +61,43 @@ class Lattices:
 class Objective:
     """Softmax-margin loss (see loss.py) plus L2, summed over pairs.
 
-    `gold` holds the state sequence of each pair, `costs` what a wrong state costs: `cost_null`, `cost_link`.
+    `gold` holds the state sequences of each pair, as many for every pair, which train equal shares; `costs` what a
+    state costs that is in none of them: `cost_null` where gold is NULL, `cost_link` where it is a link.
     `l2` is the inverse variance of the weights' Gaussian prior, one figure or one a weight.
     """
 
     def __init__(
-        self, lattices: Lattices, gold: Sequence[np.ndarray], l2: float | np.ndarray, costs: Mapping[str, float]
+        self,
+        lattices: Lattices,
+        gold: Sequence[Sequence[np.ndarray]],
+        l2: float | np.ndarray,
+        costs: Mapping[str, float],
     ) -> None:
         self.lattices, self.layout, self.device = lattices, lattices.layout, lattices.layout.device
         self.bands = bands(self.layout, self.layout.max_cells)
         self._room = self._zeros(3 * max(band.size for band in self.bands))
         self._l2 = torch.as_tensor(l2, dtype=torch.float64, device=self.device)
         self._token = torch.as_tensor(self.layout.token_of_cell(), device=self.device)
-        nodes, *steps = (torch.as_tensor(path, device=self.device) for path in self.layout.paths(gold))
+        ways = [
+            [torch.as_tensor(path, device=self.device) for path in self.layout.paths(way)]
+            for way in zip(*gold, strict=True)
+        ]
         n_null, n_link, *n_steps = self.layout.sizes.values()
+
+        def share(space: int, size: int) -> Tensor:
+            counts = torch.stack([torch.bincount(way[space], minlength=size) for way in ways])
+            return counts.double().mean(0)
+
+        nodes = share(0, n_null + n_link)
+        taken = [nodes[:n_null], nodes[n_null:], *(share(k, n) for k, n in enumerate(n_steps, start=1))]
         # What gold's features add up to: its score is this times the weights.
-        taken = [torch.bincount(nodes, minlength=n_null + n_link)[:n_null]]
-        taken.append(torch.bincount(nodes, minlength=n_null + n_link)[n_null:])
-        taken += [torch.bincount(path, minlength=n) for path, n in zip(steps, n_steps, strict=True)]
-        self._gold = lattices.transpose(*(x.double() for x in taken))
+        self._gold = lattices.transpose(*taken)
         # Everybody pays the cost of a wrong state outside of the sum, and gold gets it back.
-        cost = self._zeros(len(nodes)) + costs["cost_link"]
-        cost[nodes < n_null] = costs["cost_null"]
-        self._cost, self._refund = cost.sum(), self._zeros(n_null + n_link).index_copy_(0, nodes, -cost)
+        cost = self._zeros(n_null) + costs["cost_link"]
+        cost[ways[0][0] < n_null] = costs["cost_null"]
+        self._cost, self._refund = cost.sum(), self._zeros(n_null + n_link)
+        for path, *_ in ways:
+            self._refund[path] = -cost
 
     def __call__(self, weights: np.ndarray) -> tuple[float, np.ndarray]:
         w = torch.as_tensor(weights, dtype=torch.float64, device=self.device)

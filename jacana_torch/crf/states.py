@@ -19,6 +19,13 @@ from ..types import Alignment, Link
 Candidates = list[tuple[int, list[int]]]
 
 
+class Readings(NamedTuple):
+    """`paths`, of equal shares, each a state [M] int64 a token; `dropped` is how many gold links no path holds."""
+
+    paths: list[np.ndarray]
+    dropped: int
+
+
 class GoldStates(NamedTuple):
     """`states` [M] int64; `dropped` is how many gold links the sequence does not hold."""
 
@@ -39,6 +46,13 @@ def gold_states(alignment: Alignment, policy: str = "monotone", possible: bool =
     for (i, _), j in zip(targets.items(), chosen, strict=True):
         states[i] = j + 1
     return GoldStates(states, len(links) - len(chosen))
+
+
+def readings(alignment: Alignment, policies: Sequence[str]) -> Readings:
+    """What an alignment trains where each of several policies has an equal say."""
+    paths = [gold_states(alignment, policy).states for policy in policies]
+    held = {link for path in paths for link in state_links(path)}
+    return Readings(paths, len(alignment.links) - len(held))
 
 
 def _first(candidates: Candidates, n_source: int, n_target: int) -> list[int]:

@@ -85,7 +85,7 @@ def objective_of(sizes, gold, costs, max_cells: int = 10**6) -> Objective:
         blocks[name] = [(np.arange(first, first + size), None, None)]
         first += size
     named = dict(zip(("cost_null", "cost_link"), costs, strict=True))
-    return Objective(lattices(layout, blocks, first), gold, 0.0, named)
+    return Objective(lattices(layout, blocks, first), [[path] for path in gold], 0.0, named)
 
 
 @quick

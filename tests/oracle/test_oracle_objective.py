@@ -61,12 +61,17 @@ def less(counts, path) -> tuple:
     return node, edge, start, end
 
 
-def charged(c: Chain, path, costs) -> Chain:
-    """The chain whose paths pay for each state that is not gold's."""
-    price = [costs["cost_link" if s else "cost_null"] for s in path]
-    rows = zip(c.node, path, price, strict=True)
-    node = [[x + (s != right) * pay for s, x in enumerate(row)] for row, right, pay in rows]
+def charged(c: Chain, readings, costs) -> Chain:
+    """The chain whose paths pay for each state that no reading of gold has."""
+    price = [costs["cost_link" if s else "cost_null"] for s in readings[0]]
+    rows = zip(c.node, zip(*readings, strict=True), price, strict=True)
+    node = [[x + (s not in right) * pay for s, x in enumerate(row)] for row, right, pay in rows]
     return replace(c, node=node)
+
+
+def averaged(each) -> tuple:
+    """Counts, table by table."""
+    return tuple(np.mean([np.array(counts) for counts in table], axis=0) for table in zip(*each, strict=True))
 
 
 def added(chains: list[Chain]) -> list[Chain]:
@@ -84,11 +89,36 @@ def test_loss_and_gradient(sizes, seed, spread, max_cells, cost_null, cost_link)
     chains, draw = random_chains(sizes, seed, *spread), np.random.default_rng(seed)
     costs = {"cost_null": cost_null, "cost_link": cost_link}
     gold = [draw.integers(0, n + 1, m) for m, n in sizes]
-    loss, gradient = Objective(laid_out(sizes, max_cells), gold, 0.0, costs)(np.array(weights_of(chains)))
+    space, weights = laid_out(sizes, max_cells), np.array(weights_of(chains))
+    loss, gradient = Objective(space, [[g] for g in gold], 0.0, costs)(weights)
     paths = [g.tolist() for g in gold]
     margins = [c.softmax_margin(p, cost_null, cost_link, cost_link) for c, p in zip(chains, paths, strict=True)]
     assert loss == pytest.approx(math.fsum(margins), abs=1e-9, rel=1e-12)
-    slopes = [Chain(*less(charged(c, p, costs).counts(), p)) for c, p in zip(chains, paths, strict=True)]
+    slopes = [Chain(*less(charged(c, [p], costs).counts(), p)) for c, p in zip(chains, paths, strict=True)]
+    np.testing.assert_allclose(gradient, weights_of(added(slopes)), atol=1e-9, rtol=0)
+
+
+@quick
+@given(SIZES, st.integers(0, 10**6), SPREADS, st.integers(1, 4), COSTS, COSTS)
+def test_readings_of_gold_have_equal_shares(sizes, seed, spread, ways, cost_null, cost_link):
+    chains, draw = random_chains(sizes, seed, *spread), np.random.default_rng(seed)
+    costs = {"cost_null": cost_null, "cost_link": cost_link}
+    linked = [draw.integers(0, 2, m) for m, _ in sizes]
+    gold = [
+        [on * draw.integers(1, n + 1, m) for _ in range(ways)] for on, (m, n) in zip(linked, sizes, strict=True)
+    ]
+    loss, gradient = Objective(laid_out(sizes), gold, 0.0, costs)(np.array(weights_of(chains)))
+    readings = [[path.tolist() for path in paths] for paths in gold]
+    paying = [charged(c, paths, costs) for c, paths in zip(chains, readings, strict=True)]
+    margins = [
+        c.log_z() - math.fsum(c.score(path) for path in paths) / ways
+        for c, paths in zip(paying, readings, strict=True)
+    ]
+    assert loss == pytest.approx(math.fsum(margins), abs=1e-9, rel=1e-12)
+    slopes = [
+        Chain(*averaged([less(c.counts(), path) for path in paths]))
+        for c, paths in zip(paying, readings, strict=True)
+    ]
     np.testing.assert_allclose(gradient, weights_of(added(slopes)), atol=1e-9, rtol=0)
 
 
@@ -104,7 +134,7 @@ def test_pairs_of_real_size_cost_what_they_cost_in_padded_batches(max_cells):
     space, draw = laid_out(sizes, max_cells), np.random.default_rng(2)
     weights = draw.normal(size=sum(space.layout.sizes.values())) * 2
     gold, costs = [draw.integers(0, n + 1, m) for m, n in sizes], {"cost_null": 0.7, "cost_link": 1.3}
-    loss, gradient = Objective(space, gold, 0.0, costs)(weights)
+    loss, gradient = Objective(space, [[g] for g in gold], 0.0, costs)(weights)
     flat = [x.requires_grad_() for x in space.flat(torch.from_numpy(weights))]
     total = 0.0
     for bucket in space.layout.buckets:
@@ -130,7 +160,7 @@ def test_little_of_a_band_is_padding():
 
 def calls(sizes) -> int:
     space = laid_out(sizes)
-    gold = [np.zeros(m, dtype=np.int64) for m, _ in sizes]
+    gold = [[np.zeros(m, dtype=np.int64)] for m, _ in sizes]
     objective = Objective(space, gold, 0.0, {"cost_null": 1.0, "cost_link": 1.0})
     weights = np.zeros(sum(space.layout.sizes.values()))
     with Counter() as counter:
@@ -150,4 +180,4 @@ def test_a_path_must_be_one_of_its_pair():
     space = laid_out([(2, 3), (1, 1)])
     for gold in ([[0, 4], [1]], [[0, -1], [1]], [[0, 1, 2], [1]], [[0, 1], [2]]):
         with pytest.raises(ValueError, match="a path has as many states as its pair"):
-            Objective(space, [np.array(g) for g in gold], 0.0, {"cost_null": 1, "cost_link": 1})
+            Objective(space, [[np.array(g)] for g in gold], 0.0, {"cost_null": 1, "cost_link": 1})

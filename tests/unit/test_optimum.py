@@ -10,7 +10,7 @@ from templates import corpus
 
 from jacana_torch.aligners.crf import Crf
 from jacana_torch.crf.objective import Objective
-from jacana_torch.crf.states import gold_states
+from jacana_torch.crf.states import gold_states, readings
 from jacana_torch.features.distortion import Distortion
 from jacana_torch.features.pos import Pos
 from jacana_torch.features.position import Position
@@ -26,7 +26,7 @@ def objective(aligner: Crf, l2: float = 0.5) -> tuple[Objective, list[str]]:
     examples = corpus(8)
     batch = aligner.features([e.pair for e in examples])
     names = batch.names()
-    gold = [gold_states(e.gold).states for e in examples]
+    gold = [readings(e.gold, ["monotone"]).paths for e in examples]
     priors = l2 * (1 + np.arange(len(names)) % 3)
     costs = {"cost_null": 0.7, "cost_link": 1.3}
     return Objective(aligner._lattices(batch, names), gold, priors, costs), names

@@ -253,6 +253,11 @@ def test_one_of_several_runs_is_learnt_as_the_policy_says(policy, kept):
     assert aligner.align([pair("a", "a b a")])[0].sure == {(0, kept)}
 
 
+def test_phrases_are_chosen_by_one_policy():
+    with pytest.raises(ConfigError, match=r"policy=\['first', 'last'\]: phrases are chosen by one policy"):
+        made(policy=["first", "last"])
+
+
 def test_who_watches_sees_a_model_at_every_step():
     examples, seen = blocks_corpus(20, 1), []
 

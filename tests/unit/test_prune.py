@@ -15,7 +15,7 @@ from jacana_torch.aligners.crf import Crf
 from jacana_torch.aligners.phrase.aligner import PhraseCrf
 from jacana_torch.aligners.scoring import node_scores
 from jacana_torch.crf.objective import Objective
-from jacana_torch.crf.states import gold_states
+from jacana_torch.crf.states import readings
 from jacana_torch.errors import ConfigError
 from jacana_torch.features.context import Context
 from jacana_torch.features.distortion import Distortion
@@ -62,7 +62,7 @@ def test_what_stays_is_trained_again(pruned):
     """The weights are the best of those columns: the loss of a model that never had others slopes nowhere."""
     taught = sorted(learnable(examples(1, 40)), key=lambda e: len(e.pair.target))
     space = pruned._lattices(pruned.features([e.pair for e in taught]), pruned.names)
-    gold = [gold_states(e.gold).states for e in taught]
+    gold = [readings(e.gold, ["monotone"]).paths for e in taught]
     objective = Objective(space, gold, pruned.l2, {"cost_null": 1.0, "cost_link": 1.0})
     loss, slope = objective(pruned.weights)
     assert np.linalg.norm(slope) < 1e-2 < 1 < np.linalg.norm(objective(pruned.weights * 0.9)[1])

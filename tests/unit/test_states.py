@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jacana_torch.crf.states import POLICIES, batch_links, gold_states, pad_states, state_links
+from jacana_torch.crf.states import POLICIES, batch_links, gold_states, pad_states, readings, state_links
 from jacana_torch.errors import ConfigError
 from jacana_torch.types import Alignment
 
@@ -52,6 +52,18 @@ def test_policies():
     assert gold_states(gold).dropped == 3
     with pytest.raises(ConfigError, match="no policy 'nearest'"):
         gold_states(gold, "nearest")
+
+
+@given(alignments(), st.lists(st.sampled_from(sorted(POLICIES)), min_size=1, max_size=3))
+def test_several_policies_read_gold_each_its_own_way(gold, policies):
+    paths, dropped = readings(gold, policies)
+    assert [path.tolist() for path in paths] == [gold_states(gold, p).states.tolist() for p in policies]
+    assert dropped == len(set(gold.links) - {link for path in paths for link in state_links(path)})
+
+
+def test_of_two_links_both_are_read():
+    gold = Alignment(3, 8, frozenset({(0, 0), (0, 7), (1, 3), (1, 1), (2, 1), (2, 4), (2, 6)}))
+    assert readings(gold, ["first", "last"]).dropped == 1  # the middle one of three
 
 
 def test_a_block_of_links_becomes_its_diagonal():

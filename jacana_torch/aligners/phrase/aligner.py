@@ -18,7 +18,7 @@ from ...crf.linear import RawBlock, add_scores
 from ...crf.objective import Objective
 from ...crf.semi_layout import SemiLayout
 from ...crf.semi_objective import SemiLattices, SemiObjective, segment_scores
-from ...crf.states import gold_states
+from ...crf.states import readings
 from ...errors import ConfigError, ModelError
 from ...features.featureset import FeatureBatch
 from ...features.grid import Grid
@@ -59,6 +59,8 @@ class PhraseCrf(Crf):
         if self.remember or self.prune:
             said = f"remember={self.remember}, prune={self.prune}"
             raise ConfigError(f"{said}: only a chain of single words does that, none of phrases")
+        if len(self._policies) > 1:
+            raise ConfigError(f"policy={self.policy!r}: phrases are chosen by one policy, not several")
         if not 1 <= self.longest <= 8:
             raise ConfigError(f"longest={self.longest}: between 1 and 8 tokens")
         if PREFIX in self.features.names:
@@ -83,7 +85,7 @@ class PhraseCrf(Crf):
         layout = self._layout(batch.n_source, batch.n_target)
         phrases = self._phrases(Grid(pairs), layout)
         names = sorted({*batch.names(), *self.names, *(name for block in phrases for name in block.names)})
-        gold = [gold_segments(e.gold, self.longest, self.policy) for e in examples if e.gold is not None]
+        gold = [gold_segments(e.gold, self.longest, self._policies[0]) for e in examples if e.gold is not None]
         l2 = self.l2 * prior_factors(names, self.priors)
         space = self._space(batch, layout, phrases, names)
         objective = SemiObjective(space, [g.segments for g in gold], self._costs(layout, gold), l2)
@@ -113,7 +115,7 @@ class PhraseCrf(Crf):
     def _tokens_alone(self, examples: Sequence[Example], batch: FeatureBatch) -> Result:
         """The token aligner's weights, roughly: each of its steps is a tenth of the work."""
         names = batch.names()
-        gold = [gold_states(e.gold, self.policy).states for e in examples if e.gold is not None]
+        gold = [readings(e.gold, self._policies).paths for e in examples if e.gold is not None]
         l2 = self.l2 * prior_factors(names, self.priors)
         costs = {"cost_null": self.cost_null, "cost_link": self.cost_link}
         objective = Objective(self._lattices(batch, names), gold, l2, costs)
