@@ -1,9 +1,17 @@
-"""Peak memory: of aligning few, more and many pairs, of training, and of inference in units of its input."""
+"""Peak memory: of aligning few, more and many pairs, of training, and of inference in units of its input.
+
+What processes hold is more than what is in use: malloc keeps what a batch once needed, in pieces that fit the next
+one more or less. So what Python's objects and numpy's arrays hold is told as well.
+"""
 
 from __future__ import annotations
 
 import argparse
+import multiprocessing
 import tempfile
+import tracemalloc
+from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +21,14 @@ from .measure import markdown, peak_of, shown, tell
 
 SHAPES = [(512, 30, 30), (2048, 30, 30), (512, 120, 30), (512, 30, 120)]  # B, M, N; each grows one of them by 4
 PASSES = ("marginals", "gradient", "viterbi")
+BATCH = 1024  # pairs, as `align` takes them
 
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
     from . import train
 
     counts = [max(options.pairs // 4, 1), options.pairs, options.pairs * 4]
-    report: dict[str, Any] = {"align": [], "inference": [_inference(shape) for shape in SHAPES]}
+    report: dict[str, Any] = {"align": [], "held": [], "inference": [_inference(shape) for shape in SHAPES]}
     with tempfile.TemporaryDirectory() as directory:
         files = {count: Path(directory) / f"{count}.txt" for count in counts}
         for count, path in files.items():
@@ -28,9 +37,43 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
             tell(f"memory: {model} on {', '.join(f'{count:,}' for count in counts)} pairs")
             peaks = {count: aligned(path, model, None, meter=True).peak for count, path in files.items()}
             report["align"].append({"model": model, "pairs": counts, "peak_mib": list(peaks.values())})
+            tell(f"memory: what {model} holds")
+            report["held"].append({"model": model, **held_by_objects(model, files[options.pairs])})
         tell("memory: training")
         report["training_mib"] = train.trained(train.corpus(options.data, Path(directory)), meter=True).peak
     return report
+
+
+def held_by_objects(model: str, pairs: Path) -> dict[str, list]:
+    """MiB beyond a loaded model that objects and arrays hold after some of these pairs, and the most at any moment
+    since the figure before; in one process, which never aligned anything."""
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        return pool.apply(_traced, (model, pairs))
+
+
+def _traced(model: str, pairs: Path) -> dict[str, list]:
+    from jacana_torch import corpora
+    from jacana_torch.cli_align import Aligning
+
+    given = [example.pair for example in corpora.read(str(pairs), "text")]
+    align = Aligning(model, tokenise=False)
+    align(given[:1])
+    tracemalloc.start()
+    found: dict[str, list] = {"pairs": [], "held_mib": [], "most_mib": []}
+    for first, last in _quarters(len(given)):
+        tracemalloc.reset_peak()
+        rest = iter(given[first:last])
+        while batch := list(islice(rest, BATCH)):
+            align(batch)
+        held, most = tracemalloc.get_traced_memory()
+        for name, figure in (("pairs", last), ("held_mib", held / 2**20), ("most_mib", most / 2**20)):
+            found[name].append(figure)
+    return found
+
+
+def _quarters(count: int) -> Sequence[tuple[int, int]]:
+    marks = [count * k // 4 for k in range(5)]
+    return [(a, b) for a, b in zip(marks, marks[1:], strict=False) if a < b]
 
 
 def _inference(shape: tuple[int, int, int]) -> dict[str, Any]:
@@ -54,7 +97,13 @@ def table(report: dict[str, Any]) -> list[str]:
         [", ".join(map(str, e["shape"])), shown(e["scores_mib"]), *(shown(e["over_scores"][w]) for w in PASSES)]
         for e in report["inference"]
     ]
+    held = [
+        [e["model"], f"{pairs:,}", shown(mib), shown(most)]
+        for e in report["held"]
+        for pairs, mib, most in zip(e["pairs"], e["held_mib"], e["most_mib"], strict=True)
+    ]
     return [
         *markdown(["command", "peak MiB, all processes"], rows), "",
+        *markdown(["model", "pairs so far", "MiB held by objects", "the most since the line before"], held), "",
         *markdown(["B, M, N", "node scores, MiB", *(f"{w}, × that" for w in PASSES)], passes),
     ]  # fmt: skip
