@@ -47,7 +47,7 @@ _INVERSE |= {
     if found == (stored, not inverse)
 }
 _PAIRS_AT_ONCE = 1 << 17
-_CACHED_QUERIES = 1 << 18
+_CACHED_QUERIES = 1 << 14  # a tenth of a kilobyte each
 
 
 @lru_cache(maxsize=2)
@@ -103,8 +103,9 @@ class WordNet:
     def _find_senses(self, queries: Sequence[Query]) -> list[np.ndarray]:
         """The senses of each query's base forms, found for all at once and remembered."""
         if len(self._senses) > _CACHED_QUERIES:
-            self._senses.clear()
-        new = [query for query in dict.fromkeys(queries) if query not in self._senses]
+            self._senses = {}
+        known = self._senses  # which another thread may replace meanwhile
+        new = [query for query in dict.fromkeys(queries) if query not in known]
         if new:
             forms = [word.lower().replace(" ", "_") for word, _ in new]
             parts = [POS if pos is None else plain(pos) for _, pos in new]
@@ -115,8 +116,8 @@ class WordNet:
             found: list[list[int]] = [[] for _ in new]
             for k, (begin, end) in zip(of_query[asked].tolist(), spans, strict=True):
                 found[k] += range(begin, end)
-            self._senses.update(zip(new, (np.array(each, dtype=np.int64) for each in found), strict=True))
-        return [self._senses[query] for query in queries]
+            known.update(zip(new, (np.array(each, dtype=np.int64) for each in found), strict=True))
+        return [known[query] for query in queries]
 
     def synsets(self, word: str, pos: str | None = None) -> np.ndarray:
         """The synset numbers of a word's base forms, in NLTK's order."""

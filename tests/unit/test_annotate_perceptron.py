@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import time
 
 import pytest
 from hypothesis import given
@@ -185,21 +184,3 @@ def test_real_weights_on_the_corpora(real, data_root, corpus):
     sentences = [row[side] for row in map(json.loads, lines) for side in ("source", "target")]
     assert len(sentences) > 1000 and all(isinstance(sentence, list) for sentence in sentences)
     assert_same(real, sentences)
-
-
-def test_five_times_as_fast_as_nltk(real):
-    """In truth some seventy times; the best of three, since machines are shared."""
-    generator = random.Random(2)
-    vocabulary = [word for feature in real[0] if feature.startswith("i word ") for word in feature.split(" ")[2:]]
-    sentences = [[generator.choice(vocabulary) for _ in range(20)] for _ in range(400)]
-    ours, nltk = lockstep(*real), theirs(*real)
-
-    def seconds(run) -> float:
-        times = []
-        for _ in range(3):
-            begin = time.perf_counter()
-            run()
-            times.append(time.perf_counter() - begin)
-        return min(times)
-
-    assert seconds(lambda: [nltk.tag(s) for s in sentences]) > 5 * seconds(lambda: ours.tag(sentences))
