@@ -97,7 +97,7 @@ class Crf:
             raise ConfigError(f"tolerance={self.tolerance}, start={self.start}: between 0 and 1, and finite")
         several = isinstance(self.policy, Sequence) and not isinstance(self.policy, str)
         self._policies: list[str] = list(self.policy) if several else [self.policy]  # type: ignore[list-item]
-        if not self._policies or not all(policy in POLICIES for policy in self._policies):
+        if not self._policies or not all(policy in tuple(POLICIES) for policy in self._policies):
             raise ConfigError(f"policy={self.policy!r}: one or several of {', '.join(POLICIES)}")
         self.device = usable_device(self.device)
 

@@ -116,7 +116,7 @@ def test_a_child_that_has_yet_to_run_its_program_holds_nothing(tmp_path):
 def test_the_meter_survives_a_process_that_is_gone():
     process = subprocess.Popen([sys.executable, "-c", ""])
     process.wait()
-    PeakMemory(process.pid).stop()
+    assert not PeakMemory(process.pid).stop()
 
 
 @needs_proc

@@ -283,6 +283,7 @@ def test_a_sweep_does_its_other_jobs_and_then_fails(train):
         ("trainer.threads=many", "threads"),
         ("aligner.forward.policy=best", "monotone"),
         ("aligner.forward.policy=[first,best]", "monotone"),
+        ("aligner.forward.policy=[[first]]", "monotone"),
         ("aligner.forward.policy=[]", "monotone"),
         ("aligner.forward.policy=3", "monotone"),
         ("data.limit=none", "data.limit"),
