@@ -121,7 +121,7 @@ class Neural:
             raise ConfigError(f"rank={self.rank}: 0 or more, or null to train all of the encoder")
         if self.rarest is not None and self.rarest < 1:
             raise ConfigError(f"rarest={self.rarest}: 1 or more cells, or null to read no one-hot column")
-        if self.policy not in POLICIES:
+        if self.policy not in tuple(POLICIES):
             raise ConfigError(f"policy={self.policy!r} is none of {', '.join(POLICIES)}")
         if self.judge not in JUDGES:
             raise ConfigError(f"judge={self.judge!r} is none of {', '.join(JUDGES)}")
