@@ -11,7 +11,7 @@
     ["The museum will reopen to visitors in spring.", "In the spring, visitors can go to the museum again."],
   ];
   const at = (id) => document.getElementById(id);
-  const state = { models: [], aligned: null, drawing: null, chosen: null, asking: null, explaining: null, timer: 0 };
+  const state = { models: [], asked: null, aligned: null, drawing: null, chosen: null, asking: null, explaining: null, timer: 0 };
 
   /* Talking to the server. A newer question calls off the older one. */
   async function ask(kind, path, body) {
@@ -66,7 +66,7 @@
     try {
       const answer = await ask("asking", "/align", body);
       complain(null);
-      show(answer.alignments[0]);
+      show(answer.alignments[0], body);
       const count = answer.alignments[0].sure.length;
       const spent = Math.max(1, Math.round(performance.now() - begun));
       at("said").textContent = `${count} ${count === 1 ? "link" : "links"} by ${answer.model} in ${spent} ms`;
@@ -75,9 +75,11 @@
     }
   }
 
-  function show(aligned) {
+  function show(aligned, asked = null) {
     const before = state.chosen;
+    if (state.explaining) state.explaining.abort();
     state.aligned = aligned;
+    state.asked = asked;
     state.chosen = null;
     at("result").hidden = at("why").hidden = !aligned;
     at("result").classList.remove("stale");
@@ -162,10 +164,11 @@
   }
 
   function canExplain() {
-    const model = state.models.find((one) => one.name === at("model").value);
+    const model = state.models.find((one) => one.name === state.asked.model);
     return Boolean(model && model.explains);
   }
 
+  /* Asks about what is drawn, which for a moment is not yet what was typed since. */
   async function why(i, j) {
     unpick();
     if (!canExplain()) return;
@@ -177,7 +180,7 @@
     }
     relight();
     try {
-      const answer = await ask("explaining", "/explain", { ...question(), link: [i, j], top: 12 });
+      const answer = await ask("explaining", "/explain", { ...state.asked, link: [i, j], top: 12 });
       at("reasons").replaceChildren(JacanaWhy.told(answer, answer.links[0]));
     } catch (problem) {
       complain(problem);
