@@ -65,14 +65,23 @@ def timings(runs: Mapping[str, Callable[[], object]], seconds: float) -> dict[st
 
 @dataclass
 class Finished:
-    """A command that ran: wall and CPU seconds, peak MiB of all its processes together (None where the system does
-    not tell), and its stderr, each line with the second it came at."""
+    """A command that ran: wall and CPU seconds, the MiB that all its processes held together from time to time
+    (nothing where the system does not tell), and its stderr, each line with the second it came at."""
 
     code: int
     seconds: float
     cpu: float
-    peak: float | None
+    memory: list[float] = field(default_factory=list)
     lines: list[tuple[float, str]] = field(default_factory=list)
+
+    @property
+    def peak(self) -> float | None:
+        return max(self.memory, default=None)
+
+    def peaks(self, parts: int) -> list[float]:
+        """The most in each of so many equal parts of its time."""
+        marks = [len(self.memory) * k // parts for k in range(parts + 1)]
+        return [max(self.memory[a:b]) for a, b in zip(marks, marks[1:], strict=False) if a < b]
 
     @property
     def complaint(self) -> str:
@@ -89,14 +98,14 @@ def command(arguments: Sequence[str], text: str = "", meter: bool = False) -> Fi
         process = subprocess.Popen(
             list(arguments), stdin=given, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
         )
-        watch = PeakMemory(process.pid) if meter else None
+        watch = Memory(process.pid) if meter else None
         assert process.stderr is not None
         lines = [(time.perf_counter() - begun, line.rstrip("\n")) for line in process.stderr]
         code = process.wait()
         seconds = time.perf_counter() - begun
     after = os.times()
     cpu = after.children_user + after.children_system - before.children_user - before.children_system
-    return Finished(code, seconds, cpu, watch.stop() if watch else None, lines)
+    return Finished(code, seconds, cpu, watch.stop() if watch else [], lines)
 
 
 def jacana(*arguments: str) -> list[str]:
@@ -104,29 +113,29 @@ def jacana(*arguments: str) -> list[str]:
     return [sys.executable, "-m", "jacana_torch", *arguments]
 
 
-class PeakMemory:
-    """The most memory that a process and its descendants held together, in MiB, looked at every 50 ms.
+class Memory:
+    """What a process and its descendants hold together, in MiB, looked at every 50 ms.
 
     A page that several of them share is counted once, where the system tells (Linux does).
     """
 
     def __init__(self, root: int) -> None:
-        self._root, self._peak, self._done = root, 0, threading.Event()
+        self._root, self._done = root, threading.Event()
+        self._seen: list[float] = []
         self._thread = threading.Thread(target=self._watch, daemon=True)
         if PROC.joinpath("self/status").exists():
             self._thread.start()
 
     def _watch(self) -> None:
         while not self._done.is_set():
-            self._peak = max(self._peak, held_by(family(self._root)))
+            self._seen.append(held_by(family(self._root)) / MIB)
             self._done.wait(0.05)
 
-    def stop(self) -> float | None:
+    def stop(self) -> list[float]:
         self._done.set()
-        if self._thread.ident is None:
-            return None
-        self._thread.join()
-        return self._peak / MIB
+        if self._thread.ident is not None:
+            self._thread.join()
+        return self._seen
 
 
 def family(root: int) -> dict[int, int]:

@@ -22,23 +22,26 @@ from .measure import markdown, peak_of, shown, tell
 SHAPES = [(512, 30, 30), (2048, 30, 30), (512, 120, 30), (512, 30, 120)]  # B, M, N; each grows one of them by 4
 PASSES = ("marginals", "gradient", "viterbi")
 BATCH = 1024  # pairs, as `align` takes them
+MANY = 16  # times the pairs that are asked for
+PARTS = 8  # of the time that these take
 
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
     from . import train
 
-    counts = [max(options.pairs // 4, 1), options.pairs, options.pairs * 4]
+    few, more, many = max(options.pairs // 4, 1), options.pairs, options.pairs * MANY
     report: dict[str, Any] = {"align": [], "held": [], "inference": [_inference(shape) for shape in SHAPES]}
     with tempfile.TemporaryDirectory() as directory:
-        files = {count: Path(directory) / f"{count}.txt" for count in counts}
+        files = {count: Path(directory) / f"{count}.txt" for count in (few, more, many)}
         for count, path in files.items():
             text.write_text(path, text.pairs(options.data, count))
         for model in usable(options.models):
-            tell(f"memory: {model} on {', '.join(f'{count:,}' for count in counts)} pairs")
-            peaks = {count: aligned(path, model, None, meter=True).peak for count, path in files.items()}
-            report["align"].append({"model": model, "pairs": counts, "peak_mib": list(peaks.values())})
+            for count, path in files.items():
+                tell(f"memory: {model} on {count:,} pairs")
+                peaks = aligned(path, model, None, meter=True).peaks(PARTS if count == many else 1)
+                report["align"].append({"model": model, "pairs": count, "peak_mib": peaks})
             tell(f"memory: what {model} holds")
-            report["held"].append({"model": model, **held_by_objects(model, files[options.pairs])})
+            report["held"].append({"model": model, **held_by_objects(model, files[more])})
         tell("memory: training")
         report["training_mib"] = train.trained(train.corpus(options.data, Path(directory)), meter=True).peak
     return report
@@ -90,8 +93,12 @@ def _inference(shape: tuple[int, int, int]) -> dict[str, Any]:
 def table(report: dict[str, Any]) -> list[str]:
     rows = []
     for e in report["align"]:
-        for pairs, peak in zip(e["pairs"], e["peak_mib"], strict=True):
-            rows.append([f"align, {e['model']}, {pairs:,} pairs", shown(peak)])
+        name = f"align, {e['model']}, {e['pairs']:,} pairs"
+        parts = [f", part {k} of {len(e['peak_mib'])}" for k in range(1, len(e["peak_mib"]) + 1)]
+        rows += [
+            [name + (part if len(parts) > 1 else ""), shown(peak)]
+            for part, peak in zip(parts, e["peak_mib"], strict=True)
+        ]
     rows.append(["train, both directions", shown(report["training_mib"])])
     passes = [
         [", ".join(map(str, e["shape"])), shown(e["scores_mib"]), *(shown(e["over_scores"][w]) for w in PASSES)]

@@ -25,7 +25,8 @@ import bench_page  # noqa: E402
 from benchmarks import scaling, text, train  # noqa: E402
 from benchmarks.measure import (  # noqa: E402
     MIB,
-    PeakMemory,
+    Finished,
+    Memory,
     command,
     family,
     held_by,
@@ -116,7 +117,14 @@ def test_a_child_that_has_yet_to_run_its_program_holds_nothing(tmp_path):
 def test_the_meter_survives_a_process_that_is_gone():
     process = subprocess.Popen([sys.executable, "-c", ""])
     process.wait()
-    assert not PeakMemory(process.pid).stop()
+    assert not any(Memory(process.pid).stop())
+
+
+def test_peaks_by_parts_of_the_time():
+    run = Finished(0, 1.0, 1.0, [3.0, 1.0, 2.0, 5.0, 4.0])
+    assert run.peak == 5.0
+    assert run.peaks(1) == [5.0] and run.peaks(2) == [3.0, 5.0] and run.peaks(9) == run.memory
+    assert Finished(0, 1.0, 1.0).peak is None and Finished(0, 1.0, 1.0).peaks(3) == []
 
 
 @needs_proc
