@@ -18,6 +18,7 @@ from ..crf.expected import expected_f1_links
 from ..crf.layout import Layout
 from ..crf.strips import Flat
 from ..errors import ConfigError
+from ..evaluate import Counts, Score
 from ..features.grid import Grid
 from ..symmetrize import Symmetrizer
 from ..types import Alignment, Example, SentencePair, trusted
@@ -31,7 +32,9 @@ log = logging.getLogger(__name__)
 DECIDE = ("threshold", "f1")
 FEWEST = 20  # examples; from fewer nothing is learnt
 HELD_OUT_TOLERANCE = 1e-5  # of training on folds; the chances differ by less than a hundredth
-LOWEST = 0.05  # threshold, of chains that have learnt next to nothing
+THRESHOLDS = np.arange(0.3, 0.7, 0.02)
+WORTH_OF_EXACT = 0.25  # of a point of F1, in choosing the threshold: F1 alone is flat there
+ABOUT = 3  # thresholds on either side, with which each is judged: what one is worth alone is half chance
 UNLIKELY = 1e-4  # links that no choice by expected F1 would hold
 
 
@@ -41,7 +44,7 @@ class Posterior:
 
     `decide`     `threshold`: the links that are likelier than the threshold; `f1`: those that make the expected F1
                  of the pair the largest.
-    `threshold`  null: half of the F1 of held-out pairs, or a half where nothing is learnt.
+    `threshold`  null: the learnt one, which is a half where none is learnt.
     `folds`      of the training pairs, each judged by chains trained on the others; 0: nothing is learnt.
     """
 
@@ -182,15 +185,21 @@ def _fresh(chain: Crf) -> Crf:
 
 
 def best_threshold(sample: Sample, weighing: Weighing) -> float:
-    """Half of the F1 that it leads to: with one more link of chance p, F1 = 2 hits / (links + gold) rises where
-    2 p > F1. To look for the threshold that scores best on these pairs would find much that is theirs alone."""
+    """The one about which links score best; of equals, that nearest to a half."""
     chances = weighing.chances(sample.forward, sample.backward)
-    gold, threshold = sample.hit.sum(), 0.5
-    for _ in range(3):  # F1 is flat about its best: the second round changes thousandths
+    pairs = int(sample.pair.max()) + 1
+
+    def worth(threshold: float) -> float:
         chosen = chances >= threshold
-        hits = (chosen & sample.hit).sum()
-        threshold = max(hits / max(chosen.sum() + gold, 1), LOWEST)
-    return round(float(threshold), 4)
+        columns = (sample.hit, chosen, sample.hit & chosen)
+        counts = [np.bincount(sample.pair, column, pairs).astype(np.int64) for column in columns]
+        score = Score.of(Counts(np.column_stack(counts)))
+        return score.f1 + WORTH_OF_EXACT * score.exact
+
+    worths = [worth(threshold) for threshold in THRESHOLDS.tolist()]
+    about = [np.mean(worths[max(0, k - ABOUT) : k + ABOUT + 1]) for k in range(len(worths))]
+    best = max(range(len(about)), key=lambda k: (round(about[k], 12), -abs(THRESHOLDS[k] - 0.5)))
+    return round(float(THRESHOLDS[best]), 6)
 
 
 def _least_for_f1(grid: Grid, chances: np.ndarray) -> np.ndarray:
