@@ -111,8 +111,8 @@ def likelihood(odds: np.ndarray) -> np.ndarray:
 
 
 def weighed(sample: Sample) -> Weighing:
-    """The likeliest weights and bias by Newton's method, under a prior as strong as a few cells that keeps them near
-    what they are where nothing is learnt. Each pair counts alike, as in the scores, however many links it has."""
+    """The likeliest weights and bias by Newton's method, under a prior as strong as a few cells that keeps them
+    near what they are where nothing is learnt. Each pair counts alike, as in the scores."""
     one, other = log_odds(sample.forward), log_odds(sample.backward)
     x = np.column_stack([one, other, np.ones(len(one)), np.minimum(one, other)])
     links = np.maximum(np.bincount(sample.pair, sample.hit), 1)
