@@ -112,30 +112,27 @@ def likelihood(odds: np.ndarray) -> np.ndarray:
 
 def weighed(sample: Sample) -> Weighing:
     """The likeliest weights and bias by Newton's method, under a prior as strong as a few cells that keeps them
-    near what they are where nothing is learnt. Each pair counts alike, as in the scores."""
+    near what they are where nothing is learnt."""
     one, other = log_odds(sample.forward), log_odds(sample.backward)
     x = np.column_stack([one, other, np.ones(len(one)), np.minimum(one, other)])
-    links = np.maximum(np.bincount(sample.pair, sample.hit), 1)
-    share = (links.mean() / links)[sample.pair]
     usual = Weighing()
     prior = np.array([usual.forward, usual.backward, usual.bias, usual.smaller])
-
-    def loss_of(weights: np.ndarray) -> float:
-        odds = x @ weights
-        losses = np.logaddexp(0, np.where(sample.hit, -odds, odds))
-        return float(share @ losses + ((weights - prior) ** 2).sum() / 2)
-
     weights = prior.copy()
-    loss = loss_of(weights)
+    loss = _loss(x, sample.hit, weights, prior)
     for _ in range(STEPS):
         chances = likelihood(x @ weights)
-        gradient = x.T @ (share * (chances - sample.hit)) + weights - prior
-        curvature = (x * (share * chances * (1 - chances))[:, None]).T @ x + np.eye(len(prior))
+        gradient = x.T @ (chances - sample.hit) + weights - prior
+        curvature = (x * (chances * (1 - chances))[:, None]).T @ x + np.eye(len(prior))
         step = np.linalg.solve(curvature, gradient)
-        while (after := loss_of(weights - step)) > loss and np.abs(step).max() > 1e-12:
+        while (after := _loss(x, sample.hit, weights - step, prior)) > loss and np.abs(step).max() > 1e-12:
             step /= 2
         weights, before, loss = weights - step, loss, after
         if before - loss <= 1e-12 * abs(before):
             break
     forward, backward, bias, smaller = weights.tolist()
     return Weighing(forward, backward, bias, smaller=smaller)
+
+
+def _loss(x: np.ndarray, hit: np.ndarray, weights: np.ndarray, prior: np.ndarray) -> float:
+    odds = x @ weights
+    return float(np.logaddexp(0, np.where(hit, -odds, odds)).sum() + ((weights - prior) ** 2).sum() / 2)
