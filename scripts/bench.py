@@ -38,7 +38,7 @@ def parsed() -> argparse.Namespace:
     add("--json", type=Path, metavar="FILE", help="write the whole report here, after each part")
     add("--data", type=Path, default=default_corpus(), metavar="FILE",
         help="aligned corpus of any format (default: $JACANA_DATA/msr/dev.jsonl, else made-up pairs)")  # fmt: skip
-    add("--pairs", type=int, default=20_000, help="align, memory: pairs of a run (default: 20000)")
+    add("--pairs", type=int, default=20_000, help="pairs of a run; memory: also 16 times as many (default: 20000)")
     add("--runs", type=int, default=3, help="train, align, startup: repetitions, at least 3 (default: 3)")
     add("--seconds", type=float, default=1.0, help="engine, scaling: time for each figure (default: 1)")
     add(

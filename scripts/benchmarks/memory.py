@@ -93,12 +93,9 @@ def _inference(shape: tuple[int, int, int]) -> dict[str, Any]:
 def table(report: dict[str, Any]) -> list[str]:
     rows = []
     for e in report["align"]:
-        name = f"align, {e['model']}, {e['pairs']:,} pairs"
-        parts = [f", part {k} of {len(e['peak_mib'])}" for k in range(1, len(e["peak_mib"]) + 1)]
-        rows += [
-            [name + (part if len(parts) > 1 else ""), shown(peak)]
-            for part, peak in zip(parts, e["peak_mib"], strict=True)
-        ]
+        name, peaks = f"align, {e['model']}, {e['pairs']:,} pairs", e["peak_mib"] or [None]
+        parts = [f", part {k} of {len(peaks)}" for k in range(1, len(peaks) + 1)] if len(peaks) > 1 else [""]
+        rows += [[name + part, shown(peak)] for part, peak in zip(parts, peaks, strict=True)]
     rows.append(["train, both directions", shown(report["training_mib"])])
     passes = [
         [", ".join(map(str, e["shape"])), shown(e["scores_mib"]), *(shown(e["over_scores"][w]) for w in PASSES)]

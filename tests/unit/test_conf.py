@@ -87,6 +87,14 @@ def test_an_aligner_is_one(name):
     assert isinstance(persist.build(cfg), Aligner)
 
 
+@pytest.mark.parametrize("experiment", ["core", "standard", "syntactic"])
+@pytest.mark.parametrize("name", ["hmm", "mixed", "stanford"])
+def test_an_experiment_of_chains_can_have_another_aligner(experiment, name):
+    features = "features=[string,kinds,distortion]"
+    cfg = composed(f"experiment={experiment}", f"aligner={name}", features, "symmetrize=union")
+    assert isinstance(persist.build(cfg["aligner"]), Aligner)
+
+
 @pytest.mark.parametrize("name", options("data"))
 def test_sidecars_go_with_corpora(name):
     data = composed(f"data={name}", "annotate=given")
