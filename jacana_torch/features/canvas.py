@@ -131,13 +131,18 @@ class Canvas:
     def meet(self, values: np.ndarray, row: np.ndarray, column: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """[size] twice, for each row and column: the value where the row `row` [lines] of the same pair meets the
         column `column`, and whether there are such; both are positions in the sentence, -1 for none."""
+        place, there = self.meeting(row, column)
+        return values[place], there
+
+    def meeting(self, row: np.ndarray, column: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """As `meet`, but the places; one in the margin where there are none."""
         if self.turned:
             row, column = column, row
         column = column.reshape(-1, self.pitch)
         there = (row >= 0)[:, None] & (column >= 0)[self.row_pair]
         row = np.where(row < 0, self.n_source[self.row_pair], row) + self.first_row[self.row_pair]  # the margin
         column = np.where(column < 0, self.pitch - 1, column)
-        return values[(row * self.pitch)[:, None] + column[self.row_pair]].ravel(), there.ravel()
+        return ((row * self.pitch)[:, None] + column[self.row_pair]).ravel(), there.ravel()
 
     def best_other(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """[size] twice: the best value among the other places of each place's row, and of its column."""

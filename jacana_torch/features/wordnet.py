@@ -53,13 +53,22 @@ class WordNet:
         laid = grid.laid_out()
         # Some relations hold one way only (Swedish to Sweden), so each side has its own.
         side = (self, grid.is_flipped)
-        related = grid.figure(Signal(("wordnet.any", self), self.key, self._related), directed=True)
+        related = grid.figure(self._any, directed=True)
         best_row = grid.row_max(related)
         link, null = company_of(grid, ("wordnet", side), lambda: self._similar(grid, related))
         names, table = grid.from_either_side(("wordnet.near", side), lambda: _near(grid, related))
         return NodeBlocks(
             (*link, Block(names, table, laid.place)), (Block(("null_related",), best_row[:, None]), null)
         )
+
+    @property
+    def _any(self) -> Signal:
+        return Signal(("wordnet.any", self), self.key, self._related)
+
+    def likeness(self, grid: Grid) -> np.ndarray:
+        """[C] how alike two words are by spelling, lemma and WordNet, in whichever direction that relates them."""
+        either = np.maximum(grid.figure(self._any), grid.figure(self._any.from_the_other_side))
+        return self._similar(grid, either)
 
     def _similar(self, grid: Grid, related: np.ndarray) -> np.ndarray:
         same_lemma = grid.figure(Signal(("wordnet.lemma", self), self.key, self._same_lemma))

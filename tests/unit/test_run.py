@@ -251,6 +251,13 @@ def test_the_score_is_what_a_sweep_maximises(train, files, capsys):
     assert [f"{100 * score:.2f}" for score in sorted(both, reverse=True)] == [row[0] for row in ranked]
 
 
+def test_a_family_of_ones_own_that_hydra_cannot_read_is_told(train, tmp_path):
+    (tmp_path / "features").mkdir()
+    (tmp_path / "features" / "mine.yaml").write_text("mine: {null: true}")
+    code, out, err = train("--config-dir", str(tmp_path), "+features=[mine]")
+    assert (code, out) == (2, []) and "Incompatible key type" in err and "mine" in err
+
+
 def test_a_sweep_by_name(train):
     code, out, err = train("-m", "+sweep=l2", "data.limit=10", "trainer.max_iterations=5")
     assert code == 0 and len(out) == 4
