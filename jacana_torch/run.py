@@ -222,7 +222,7 @@ def plain(cfg: DictConfig) -> dict[str, Any]:
 
 def short(error: Exception) -> str:
     """Hydra's message without the places where it looked, and with what there is to choose from."""
-    said = str(error) or str(error.__cause__ or type(error).__name__)  # sometimes only what caused it says anything
+    said = str(error) or str(error.__cause__ or type(error).__name__)  # it may be the cause that says something
     message, _, options = said.split("\nConfig search path:")[0].strip().partition("\n\nAvailable options in ")
     group = str(getattr(error, "missing_cfg_file", None) or "").rpartition("/")[0]
     names = options.split("\n\t")[1:]
