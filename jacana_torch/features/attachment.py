@@ -21,7 +21,9 @@ from .string import FORM, base_similarity
 from .wordnet import WordNet
 
 _MOST = 3  # children or siblings; more say no more
-_LABELS = tuple(f"relation.{name}.{head}" for name in RELATIONS for head in ("head_unlike", "head_alike"))
+_LABELS = tuple(
+    f"relation.{name}.{head}" for name in (*RELATIONS, "different") for head in ("head_unlike", "head_alike")
+)
 
 
 @dataclass(frozen=True)
@@ -149,11 +151,11 @@ def _rivals(canvas: Canvas, alike: np.ndarray, head_alike: np.ndarray, family: C
 
 
 def _labels(grid: Grid, laid: Laid, head_alike: np.ndarray) -> np.ndarray:
-    """[size] which of _LABELS: what both words are to their heads; -1 where that is not the same."""
+    """[size] which of _LABELS: what both words are to their heads."""
     (source, target), (row, column) = trees(grid), laid.canvas.no_positions()
     row[laid.line], column[laid.column_line] = source.relation, target.relation
     row, column = laid.canvas.along_rows(row), laid.canvas.along_columns(column)
-    return np.where(row == column, 2 * row + head_alike, -1)
+    return 2 * np.where(row == column, row, len(RELATIONS)) + head_alike
 
 
 def _null(grid: Grid) -> Block:

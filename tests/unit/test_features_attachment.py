@@ -106,8 +106,8 @@ class Twin:
         if self.bases.base[m][n] >= 1:
             row["identical_head_same"] = row.get("head_same", False)
             row["identical_head_differs"] = row.get("head_differs", False)
-        if self.relation[0][m] == self.relation[1][n]:
-            row[f"relation.{self.relation[0][m]}.head_{'alike' if self.alike(*up) else 'unlike'}"] = 1
+        relation = self.relation[0][m] if self.relation[0][m] == self.relation[1][n] else "different"
+        row[f"relation.{relation}.head_{'alike' if self.alike(*up) else 'unlike'}"] = 1
         return row | self.kin(m, n) | self.rivals(m, n)
 
     def null(self, m: int) -> dict[str, float]:
