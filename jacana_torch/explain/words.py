@@ -11,6 +11,8 @@ FAMILIES = {
     "wordnet": "WordNet",
     "distsim": "word vectors",
     "dependency": "parse",
+    "attachment": "what it hangs on",
+    "contextual": "meaning in the sentence",
     "ppdb": "paraphrases",
     "ner": "names",
     "kinds": "neighbours of such words",

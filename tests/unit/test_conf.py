@@ -13,6 +13,7 @@ from jacana_torch import persist
 from jacana_torch.aligners.base import Aligner
 from jacana_torch.aligners.posterior import Posterior
 from jacana_torch.errors import ConfigError
+from jacana_torch.explain import words
 from jacana_torch.features.base import EdgeFamily, NodeFamily
 from jacana_torch.symmetrize import SYMMETRIZERS
 from jacana_torch.training import Run, checked
@@ -53,6 +54,10 @@ def test_a_family_stands_under_its_own_name_and_is_one(name):
     family = persist.build(features[name])
     assert isinstance(family, (NodeFamily, EdgeFamily)) and family.name == name
     assert set(getattr(family, "requires", ())) <= set(PROVIDERS)
+
+
+def test_every_family_has_a_name_for_people():
+    assert set(FAMILIES) == set(words.FAMILIES)
 
 
 def test_families_are_chosen_as_a_list_and_turned_off_one_by_one():
