@@ -131,8 +131,11 @@ def _vectors(store: Store, lexicon: Lexicon, words: np.ndarray) -> np.ndarray:
 
 def products(store: Store, lexicon: Lexicon, left: np.ndarray, right: np.ndarray) -> np.ndarray:
     """[U] cosines of words by their numbers, 0 where one is unknown; each word's vector is fetched once."""
-    used, place = np.unique(np.concatenate([left, right]), return_inverse=True)
-    return dots(_vectors(store, lexicon, used), place[: len(left)], place[len(left) :])
+    row, out = _rows(store, lexicon), np.zeros(len(left))
+    ask = np.flatnonzero((row[left] >= 0) & (row[right] >= 0))
+    used, place = np.unique(np.concatenate([left[ask], right[ask]]), return_inverse=True)
+    out[ask] = dots(_vectors(store, lexicon, used), place[: len(ask)], place[len(ask) :])
+    return out
 
 
 def dots(vectors: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:

@@ -151,12 +151,15 @@ class WordNet:
         """As `related`, for the queries numbered left[k] and right[k], and for right[k] and left[k]."""
         if depth < 1:
             raise ValueError(f"depth is {depth}; a hypernym is at least one step away")
-        pairs = _Pairs(self, queries, left, right)
+        knows = np.array([len(senses) > 0 for senses in self._find_senses(queries)], dtype=bool)
+        asked = np.flatnonzero(knows[left] & knows[right])  # what WordNet does not know is related to nothing
+        pairs = _Pairs(self, queries, left[asked], right[asked])
         there = self._related(pairs, depth)
         back = {name: there[other] for name, other in _INVERSE.items()}
         for name in set(RELATIONS) - set(back):
             back[name] = self._linked(pairs, name, swapped=True)
-        return there, {name: back[name] for name in RELATIONS}
+        one, other = ({name: _spread(way[name], asked, len(left)) for name in RELATIONS} for way in (there, back))
+        return one, other
 
     def _linked(self, pairs: _Pairs, name: str, swapped: bool = False) -> np.ndarray:
         stored, inverse = _ONE_WAY[name]
@@ -238,6 +241,12 @@ class _Pairs:
             same = weighted[left].multiply(count[1][right]).sum(1)
             found[part] = np.asarray(meets - same).ravel() > 0
         return found
+
+
+def _spread(values: np.ndarray, at: np.ndarray, size: int) -> np.ndarray:
+    out = np.zeros(size, dtype=bool)
+    out[at] = values
+    return out
 
 
 def _reach(start: sparse.csr_matrix, step: sparse.csr_matrix, depth: int) -> sparse.csr_matrix:
