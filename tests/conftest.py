@@ -17,7 +17,14 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
 
-settings.register_profile("steady", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
+# Every run draws others; JACANA_EXAMPLES=2000 digs deeper where that is worth the time.
+settings.register_profile(
+    "steady",
+    max_examples=int(os.environ.get("JACANA_EXAMPLES", "40")),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    print_blob=True,
+)
 settings.load_profile("steady")
 
 

@@ -34,7 +34,7 @@ def of(*sentences: list[tuple[str, str]]) -> Guess:
     return guess(Words(kinds_of_tags(tags), are_auxiliaries(words), are_marks(words), number))
 
 
-@settings(max_examples=400)
+@settings(max_examples=150)
 @given(st.lists(sentences(), max_size=5))
 def test_every_head_and_relation_equals_the_twins(several):
     found, start = of(*several), 0
