@@ -45,9 +45,11 @@ class WordNet:
         return WordKey(matching_form, ("lemma", "pos")) if self.tags else FORM
 
     def word_blocks(self, pairs: WordPairs) -> tuple[Block, ...]:
-        columns = self._relations(pairs)
-        table = np.column_stack(list(columns.values())).astype(np.float64)
-        return (Block(tuple(columns), table, np.where(self._new(pairs), np.arange(len(pairs)), -1)),)
+        columns, new = self._relations(pairs), np.flatnonzero(self._new(pairs))
+        table = np.column_stack([values[new] for values in columns.values()]).astype(np.float64)
+        index = np.full(len(pairs), -1, dtype=np.int64)
+        index[new] = np.arange(len(new))
+        return (Block(tuple(columns), table, index),)
 
     def __call__(self, grid: Grid) -> NodeBlocks:
         laid = grid.laid_out()
@@ -75,8 +77,17 @@ class WordNet:
         return np.maximum(grid.figure(base_similarity), np.maximum(0.9 * same_lemma, 0.8 * related))
 
     def _new(self, pairs: WordPairs) -> np.ndarray:
-        """[U] what spelling does not tell already."""
-        return base_of(pairs.part(0) if self.tags else pairs) < 0.9
+        """[U] pairs that WordNet or their lemma relates, and spelling does not already."""
+
+        def found() -> np.ndarray:
+            there, back = self._found(pairs)
+            related = np.logical_or.reduce([self._same_lemma(pairs), *there.values(), *back.values()])
+            rows = np.flatnonzero(related)
+            some = WordPairs(pairs.lexicon, pairs.left[rows], pairs.right[rows])
+            related[rows] = base_of(some.part(0) if self.tags else some) < 0.9
+            return related
+
+        return pairs.shared(("wordnet.new", self), found)
 
     def _related(self, pairs: WordPairs) -> np.ndarray:
         return self._relations(pairs)["any"] & self._new(pairs)
@@ -96,11 +107,13 @@ class WordNet:
 
     def _relations(self, pairs: WordPairs) -> dict[str, np.ndarray]:
         """Named columns [U]."""
-        both_ways = pairs.shared(("wordnet", self), lambda: self._both_ways(pairs))
-        columns = dict(both_ways[int(pairs.swapped)])
+        columns = dict(self._found(pairs)[int(pairs.swapped)])
         columns["any"] = np.logical_or.reduce([v for k, v in columns.items() if k not in ("antonym", "sister")])
         columns["lemma"] = self._same_lemma(pairs)
         return columns
+
+    def _found(self, pairs: WordPairs) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+        return pairs.shared(("wordnet", self), lambda: self._both_ways(pairs))
 
     def _both_ways(self, pairs: WordPairs) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
         from ..resources import wordnet
