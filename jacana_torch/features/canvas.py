@@ -154,13 +154,13 @@ class Canvas:
 
     def _max(self, values: np.ndarray, down: bool) -> np.ndarray:
         square = self._square(values)
-        return np.maximum.reduceat(square, self.first_row, axis=0).ravel() if down else square.max(axis=1)
+        return np.maximum.reduceat(square, self.first_row, axis=0).ravel() if down else _upright(square).max(axis=0)
 
     def _count(self, true: np.ndarray, down: bool) -> np.ndarray:
         square = self._square(true)
         if down:
             return np.add.reduceat(square, self.first_row, axis=0, dtype=np.int64).ravel()
-        return square.sum(axis=1)
+        return _upright(square).sum(axis=0)
 
     def _along(self, lines: np.ndarray, down: bool) -> np.ndarray:
         if down:
@@ -184,6 +184,11 @@ class Canvas:
         row = np.where(self._square(true), np.arange(self.n_rows)[:, None], self.n_rows)
         first = np.minimum.reduceat(row, self.first_row, axis=0)
         return (first * self.pitch + np.arange(self.pitch)).ravel()
+
+
+def _upright(square: np.ndarray) -> np.ndarray:
+    """Rows as columns: numpy reduces many short rows one by one, ten times slower than all of them side by side."""
+    return np.ascontiguousarray(square.T)
 
 
 def table_of(columns: Mapping[str, np.ndarray]) -> tuple[tuple[str, ...], np.ndarray]:

@@ -16,6 +16,7 @@ from typing import TypeVar
 import numpy as np
 
 from .lexicon import Compute, Lexicon, Word
+from .slots import NOTHING, Slots
 
 T = TypeVar("T")
 
@@ -26,7 +27,6 @@ _FIRST_BITS = 17  # the slots of few pairs; with fewer too many would push one a
 MOST_SIGNALS = 12
 _RUN = 1 << 13  # cells that are looked up together
 _AT_ONCE = 1 << 14  # pairs of words that are worked out together
-_SCATTER = np.uint64(0x9E3779B97F4A7C15)
 
 
 @dataclass(frozen=True)
@@ -260,15 +260,15 @@ def _lasting(code: np.ndarray, serials: np.ndarray) -> np.ndarray:
 
 
 class _Known:
-    """Figures of pairs of words in a table that grows to a fixed size, where a new pair takes the place of whoever
-    had its slot. Pairs are told apart by the words' serials."""
+    """Figures of pairs of words in a table that grows to a fixed size (slots.py says who then makes way). Pairs are
+    told apart by the words' serials."""
 
     def __init__(self, bits: int) -> None:
         self._bits, self.signals = bits, list[Signal]()
         self._table = self._empty(min(bits, _FIRST_BITS))
 
-    def _empty(self, bits: int) -> _Table:
-        return _Table(bits, np.dtype([(str(k), signal.precision) for k, signal in enumerate(self.signals)]))
+    def _empty(self, bits: int) -> Slots:
+        return Slots(bits, np.dtype([(str(k), signal.precision) for k, signal in enumerate(self.signals)]))
 
     def __len__(self) -> int:
         """Slots."""
@@ -277,9 +277,9 @@ class _Known:
     def with_signal(self, signal: Signal) -> list[Signal]:
         """The signals of the columns, this one among them; a new one makes what was known incomplete."""
         if signal not in self.signals:
-            self._table = _NOTHING  # first: an interruption must not leave rows without the new column
+            self._table = NOTHING  # first: an interruption must not leave rows without the new column
             self.signals = [*self.signals, signal] if len(self.signals) < MOST_SIGNALS else [signal]
-        if self._table is _NOTHING:
+        if self._table is NOTHING:
             self._table = self._empty(min(self._bits, _FIRST_BITS))
         return self.signals
 
@@ -305,40 +305,3 @@ class _Known:
             larger, there = self._empty(min(bits + 2, self._bits)), self._table.code >= 0
             larger.keep(self._table.code[there], self._table.rows[there])
             self._table = larger
-
-
-class _Table:
-    """`rows` [slots] under a `code` [slots] each, -1 where there is none."""
-
-    def __init__(self, bits: int, row: np.dtype) -> None:
-        self.bits, self.taken = bits, 0
-        self.code = np.full(1 << bits, -1, dtype=np.int64)
-        self.rows = np.zeros(1 << bits, row)
-        self._claims = np.zeros(1 << bits, dtype=np.int32)
-
-    def _slot(self, code: np.ndarray) -> np.ndarray:
-        return ((code.view(np.uint64) * _SCATTER) >> np.uint64(64 - self.bits)).view(np.int64)
-
-    def look_up(self, code: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """[C] what is in the slots of these, and [C] whether it is theirs."""
-        slot = self._slot(code)
-        return self.rows.take(slot), self.code[slot] == code
-
-    def keep(self, code: np.ndarray, rows: np.ndarray) -> None:
-        """Rows under distinct codes."""
-        slot, number = self._slot(code), np.arange(len(code), dtype=np.int32)
-        self._claims[slot] = number
-        stays = self._claims[slot] == number  # of several for one slot, one
-        slot = slot[stays]
-        self.taken += np.count_nonzero(self.code[slot] < 0)
-        self.code[slot] = -1  # an interruption must not leave figures of one pair under another's code
-        _bare(self.rows)[slot] = _bare(rows)[stays]
-        self.code[slot] = code[stays]
-
-
-def _bare(rows: np.ndarray) -> np.ndarray:
-    """Rows as plain numbers, which numpy copies three times as quickly as rows with fields."""
-    return rows.view(np.uint32).reshape(len(rows), -1)
-
-
-_NOTHING = _Table(0, np.dtype([]))

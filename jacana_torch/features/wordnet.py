@@ -17,6 +17,7 @@ from .meeting import Signal, WordKey, WordPairs
 from .string import FORM, base_of, base_similarity
 
 Query = tuple[str, str | None]
+Relations = dict[str, np.ndarray]
 
 
 def _looked_up_as(tag: str) -> str | None:
@@ -45,10 +46,10 @@ class WordNet:
         return WordKey(matching_form, ("lemma", "pos")) if self.tags else FORM
 
     def word_blocks(self, pairs: WordPairs) -> tuple[Block, ...]:
-        columns, new = self._relations(pairs), np.flatnonzero(self._new(pairs))
+        (asked, columns), new = self._relations(pairs), np.flatnonzero(self._new(pairs))
         table = np.column_stack([values[new] for values in columns.values()]).astype(np.float64)
         index = np.full(len(pairs), -1, dtype=np.int64)
-        index[new] = np.arange(len(new))
+        index[asked[new]] = np.arange(len(new))
         return (Block(tuple(columns), table, index),)
 
     def __call__(self, grid: Grid) -> NodeBlocks:
@@ -77,20 +78,22 @@ class WordNet:
         return np.maximum(grid.figure(base_similarity), np.maximum(0.9 * same_lemma, 0.8 * related))
 
     def _new(self, pairs: WordPairs) -> np.ndarray:
-        """[U] pairs that WordNet or their lemma relates, and spelling does not already."""
+        """[A] those that WordNet or their lemma relates, and spelling does not already."""
 
         def found() -> np.ndarray:
-            there, back = self._found(pairs)
-            related = np.logical_or.reduce([self._same_lemma(pairs), *there.values(), *back.values()])
-            rows = np.flatnonzero(related)
+            asked, there, back = self._found(pairs)
+            related = np.logical_or.reduce([self._same_lemma(pairs)[asked], *there.values(), *back.values()])
+            rows = asked[related]
             some = WordPairs(pairs.lexicon, pairs.left[rows], pairs.right[rows])
-            related[rows] = base_of(some.part(0) if self.tags else some) < 0.9
+            related[related] = base_of(some.part(0) if self.tags else some) < 0.9
             return related
 
         return pairs.shared(("wordnet.new", self), found)
 
     def _related(self, pairs: WordPairs) -> np.ndarray:
-        return self._relations(pairs)["any"] & self._new(pairs)
+        out, (asked, columns) = np.zeros(len(pairs), dtype=bool), self._relations(pairs)
+        out[asked] = columns["any"] & self._new(pairs)
+        return out
 
     def _same_lemma(self, pairs: WordPairs) -> np.ndarray:
         return pairs.equal("wordnet.lemma", lambda words: [lemma for lemma, _ in self._queries(words)])
@@ -100,37 +103,41 @@ class WordNet:
             return [(lemma.lower(), _looked_up_as(tag)) for _, lemma, tag in words]
         return [(w.lower(), None) for w in words]
 
-    def _are_known(self, words: Sequence) -> list[bool]:
-        if self.tags:
-            return [pos is not None for _, pos in self._queries(words)]
-        return [w[:1].isalpha() for w in words]
-
-    def _relations(self, pairs: WordPairs) -> dict[str, np.ndarray]:
-        """Named columns [U]."""
-        columns = dict(self._found(pairs)[int(pairs.swapped)])
-        columns["any"] = np.logical_or.reduce([v for k, v in columns.items() if k not in ("antonym", "sister")])
-        columns["lemma"] = self._same_lemma(pairs)
-        return columns
-
-    def _found(self, pairs: WordPairs) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-        return pairs.shared(("wordnet", self), lambda: self._both_ways(pairs))
-
-    def _both_ways(self, pairs: WordPairs) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+    def _are_known(self, words: Sequence) -> np.ndarray:
         from ..resources import wordnet
 
+        if self.tags:
+            looked_up = [pos is not None for _, pos in self._queries(words)]
+        else:
+            looked_up = [w[:1].isalpha() for w in words]
+        known = np.array(looked_up, dtype=bool)
+        some = np.flatnonzero(known)
+        known[some] = wordnet().knows(self._queries([words[k] for k in some.tolist()]))
+        return known
+
+    def _relations(self, pairs: WordPairs) -> tuple[np.ndarray, Relations]:
+        """[A] which pairs may be related, and named columns of these."""
+        asked, *ways = self._found(pairs)
+        columns = dict(ways[int(pairs.swapped)])
+        columns["any"] = np.logical_or.reduce([v for k, v in columns.items() if k not in ("antonym", "sister")])
+        columns["lemma"] = self._same_lemma(pairs)[asked]
+        return asked, columns
+
+    def _found(self, pairs: WordPairs) -> tuple[np.ndarray, Relations, Relations]:
+        return pairs.shared(("wordnet", self), lambda: self._both_ways(pairs))
+
+    def _both_ways(self, pairs: WordPairs) -> tuple[np.ndarray, Relations, Relations]:
+        """[A] the pairs of one lemma or of words that WordNet knows, and their relations in either direction: of
+        words that were never met before, most are unknown to it."""
+        from ..resources import wordnet
+
+        known = pairs.both(("wordnet.known", self.tags), self._are_known)
+        asked = np.flatnonzero(known | self._same_lemma(pairs))
         left, right = (pairs.right, pairs.left) if pairs.swapped else (pairs.left, pairs.right)
-        ask = np.flatnonzero(pairs.both(("wordnet.known", self.tags), self._are_known))
-        used, place = np.unique(np.concatenate([left[ask], right[ask]]), return_inverse=True)
+        used, place = np.unique(np.concatenate([left[asked], right[asked]]), return_inverse=True)
         queries = self._queries([pairs.lexicon.words[w] for w in used.tolist()])
-        found = wordnet().related_both_ways(queries, place[: len(ask)], place[len(ask) :], self.depth)
-        there, back = ({name: _spread(values, ask, len(pairs)) for name, values in way.items()} for way in found)
-        return there, back
-
-
-def _spread(values: np.ndarray, at: np.ndarray, size: int) -> np.ndarray:
-    out = np.zeros(size, dtype=bool)
-    out[at] = values
-    return out
+        there, back = wordnet().related_both_ways(queries, place[: len(asked)], place[len(asked) :], self.depth)
+        return asked, there, back
 
 
 def _near(grid: Grid, related: np.ndarray) -> tuple[tuple[str, ...], np.ndarray]:

@@ -119,6 +119,10 @@ class WordNet:
             known.update(zip(new, (np.array(each, dtype=np.int64) for each in found), strict=True))
         return [known[query] for query in queries]
 
+    def knows(self, queries: Sequence[Query]) -> np.ndarray:
+        """[queries] whether it has any sense."""
+        return np.array([len(senses) > 0 for senses in self._find_senses(queries)], dtype=bool)
+
     def synsets(self, word: str, pos: str | None = None) -> np.ndarray:
         """The synset numbers of a word's base forms, in NLTK's order."""
         return np.asarray(self._synset_of[self._find_senses([(word, pos)])[0]])
@@ -151,7 +155,7 @@ class WordNet:
         """As `related`, for the queries numbered left[k] and right[k], and for right[k] and left[k]."""
         if depth < 1:
             raise ValueError(f"depth is {depth}; a hypernym is at least one step away")
-        knows = np.array([len(senses) > 0 for senses in self._find_senses(queries)], dtype=bool)
+        knows = self.knows(queries)
         asked = np.flatnonzero(knows[left] & knows[right])  # what WordNet does not know is related to nothing
         pairs = _Pairs(self, queries, left[asked], right[asked])
         there = self._related(pairs, depth)
