@@ -89,7 +89,7 @@ def _pieces(chunk: str, following: str = "") -> tuple[str, ...]:
     return tuple(chunk[start:end] for start, end in _found(chunk + following, len(chunk)))
 
 
-_remembered_pieces = lru_cache(maxsize=1 << 16)(_pieces)
+_remembered_pieces = lru_cache(maxsize=1 << 14)(_pieces)
 
 
 def spans(text: str) -> list[tuple[int, int]]:

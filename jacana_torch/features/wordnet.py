@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -20,6 +21,7 @@ Query = tuple[str, str | None]
 Relations = dict[str, np.ndarray]
 
 
+@lru_cache(maxsize=256)
 def _looked_up_as(tag: str) -> str | None:
     """WordNet's part of speech of a Penn tag; particles too, for WordNet has them ("up") among its adverbs."""
     return "r" if tag == "RP" else wordnet_pos(tag)
@@ -106,13 +108,10 @@ class WordNet:
     def _are_known(self, words: Sequence) -> np.ndarray:
         from ..resources import wordnet
 
-        if self.tags:
-            looked_up = [pos is not None for _, pos in self._queries(words)]
-        else:
-            looked_up = [w[:1].isalpha() for w in words]
+        queries = self._queries(words)
+        looked_up = [pos is not None for _, pos in queries] if self.tags else [w[:1].isalpha() for w in words]
         known = np.array(looked_up, dtype=bool)
-        some = np.flatnonzero(known)
-        known[some] = wordnet().knows(self._queries([words[k] for k in some.tolist()]))
+        known[known] = wordnet().knows([query for query, yes in zip(queries, looked_up, strict=True) if yes])
         return known
 
     def _relations(self, pairs: WordPairs) -> tuple[np.ndarray, Relations]:
