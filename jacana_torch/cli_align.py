@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from . import corpora, parallel
+from . import corpora, heap, parallel
 from .cli import presentable
 from .cli_progress import Counter
 from .errors import ConfigError, JacanaError
@@ -180,6 +180,7 @@ def _loaded(model: str, device: str) -> Model:
     # Lattices are small: a second thread waits more than it works, and there is a worker for each processor.
     for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         os.environ.setdefault(variable, "1")
+    heap.keep_freed()
     gc.disable()  # nothing of all that comes now is garbage, and looking for some takes a tenth of the start
     try:
         from . import persist

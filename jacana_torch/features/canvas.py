@@ -154,7 +154,9 @@ class Canvas:
 
     def _max(self, values: np.ndarray, down: bool) -> np.ndarray:
         square = self._square(values)
-        return np.maximum.reduceat(square, self.first_row, axis=0).ravel() if down else _upright(square).max(axis=0)
+        return (
+            np.maximum.reduceat(square, self.first_row, axis=0).ravel() if down else _upright(square).max(axis=0)
+        )
 
     def _count(self, true: np.ndarray, down: bool) -> np.ndarray:
         square = self._square(true)
@@ -187,7 +189,7 @@ class Canvas:
 
 
 def _upright(square: np.ndarray) -> np.ndarray:
-    """Rows as columns: numpy reduces many short rows one by one, ten times slower than all of them side by side."""
+    """Rows as columns: numpy reduces short rows one by one, ten times slower than all of them side by side."""
     return np.ascontiguousarray(square.T)
 
 

@@ -260,7 +260,7 @@ def _lasting(code: np.ndarray, serials: np.ndarray) -> np.ndarray:
 
 
 class _Known:
-    """Figures of pairs of words in a table that grows to a fixed size (slots.py says who then makes way). Pairs are
+    """Figures of pairs of words in a table that grows to a fixed size; slots.py says who then makes way. Pairs are
     told apart by the words' serials."""
 
     def __init__(self, bits: int) -> None:

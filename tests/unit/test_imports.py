@@ -17,7 +17,7 @@ PACKAGE = Path(__file__).parents[2] / "jacana_torch"
 FLOORS = (
     ("errors", "version"),
     ("view",),
-    ("types", "resources", "construct", "device", "parallel", "tables"),
+    ("types", "resources", "construct", "device", "heap", "parallel", "tables"),
     ("corpora", "symmetrize", "annotate", "evaluate"),
     ("encoders",),
     ("features", "explain"),
