@@ -1,7 +1,7 @@
 """What this process does with memory that it has freed; only commands set it, as it is the whole process's.
 
 Batches ask for the same again and again. glibc gives the larger blocks back to the system, which has to clear
-them before the next batch gets them: a tenth of the time of aligning. Other C libraries are left as they are.
+them before the next batch gets them: a twentieth of the time of aligning. Other C libraries are left as they are.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ class Slots:
     def keep(self, code: np.ndarray, rows: np.ndarray) -> None:
         """Rows under distinct codes that are not there."""
         rows, left = _bare(rows), np.arange(len(code), dtype=np.int32)
-        for _ in range(self._ways):  # of several for one slot, one gets it; the others try the next
+        for _ in range(self._ways):  # of several for one slot, one gets it; the others try again
             slot, worth = self._free(code[left])
             slot, left = slot[worth], left[worth]
             self._claims[slot] = left
