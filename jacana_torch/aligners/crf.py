@@ -31,8 +31,8 @@ from .pruning import Among, mattering
 from .scoring import Scorer, known_columns, node_scores, numbered
 
 if TYPE_CHECKING:
+    from ..crf.flat import Flat
     from ..crf.objective import Lattices
-    from ..crf.strips import Flat
 
 log = logging.getLogger(__name__)
 

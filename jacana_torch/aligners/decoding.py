@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from ..crf import plain
+from ..crf.flat import Flat
 from ..crf.layout import Layout
-from ..crf.strips import Flat
 from ..errors import ConfigError
 from ..features.grid import Grid
 from ..types import Alignment, SentencePair, trusted

@@ -15,8 +15,8 @@ from typing import ClassVar
 import numpy as np
 
 from ..crf.expected import expected_f1_links
+from ..crf.flat import Flat
 from ..crf.layout import Layout
-from ..crf.strips import Flat
 from ..errors import ConfigError
 from ..evaluate import Counts, Score
 from ..features.grid import Grid

@@ -1,61 +1,43 @@
 """Best paths and chances in numpy: starting torch takes longer than aligning two thousand pairs.
 
 A layout and its flat scores go in; columns by token (0 NULL, else the position), or chances by node, come out:
-on processors, what bucketed.py does elsewhere. Best paths are the same to the last tie and rounding, as sums are
-taken and compared in the same order (ties go to the smallest state of the last position, then of the one before
-it). Chances are scaled products as in sweep.py, which says why that is exact, and sums of logarithms where scores
-spread too far for it.
+on processors, what bucketed.py does elsewhere. Best paths are those of best.py. Chances are scaled products as in
+sweep.py, which says why that is exact, and sums of logarithms where scores spread too far for it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from ..errors import JacanaError
+from .best import best_paths
+from .flat import Flat, Tables, bounds, readable, tables
 from .layout import Layout
-from .strips import Flat, Strip, Tables, readable, strips
+from .strips import ALIGNED, Strip, strips
+
+__all__ = ["best_paths", "chances", "check_finite"]
 
 # The log of a dtype's largest number, less room for what a sum over positions and states still has to resolve.
 _ROOM: dict[np.dtype, float] = {np.dtype(np.float32): 87.0 - 18.0, np.dtype(np.float64): 708.0 - 50.0}
 _MOST_STEPS = 8  # between two divisions
 
 
-def best_paths(layout: Layout, flat: Flat) -> tuple[np.ndarray, np.ndarray]:
-    """The column of every source token on its pair's best path, and the score of each path."""
-    states = np.zeros(layout.n_tokens, np.int64)
-    scores, flat = np.zeros(len(layout.n_source), flat[0].dtype), readable(layout, flat)
-    for strip, tables in _strips(layout, flat):
-        alpha = _best_scores(strip, tables, strip.nodes(flat))
-        found, best = _way_back(strip, tables, alpha)
-        states[strip.token] = found[strip.inside]
-        scores[strip.pairs.reshape(-1)[strip.chains]] = best
-    return layout.columns(states), scores
-
-
 def chances(layout: Layout, flat: Flat) -> tuple[np.ndarray, np.ndarray]:
     """The chance of every NULL and link, and log Z of each pair; in the scores' dtype, worked out in float64 where
     they are single and spread too far for that."""
     nodes = np.zeros(layout.n_tokens + layout.n_cells, flat[0].dtype)
-    log_z, flat = np.zeros(len(layout.n_source)), readable(layout, flat)
-    for strip, tables in _strips(layout, flat):
+    log_z, flat = np.zeros(len(layout.n_source)), readable(layout, flat, ALIGNED)
+    limits, last = bounds(layout, flat), None
+    for strip in strips(layout):
+        if strip.n_target is not last:  # those that follow one another may share their tables
+            last, own = strip.n_target, tables(layout, flat, strip.n_target, strip.width)
         with np.errstate(all="ignore"):  # logs may be infinite, and what is not a number is told of below
-            found, total = _swept(strip, tables, strip.nodes(flat))
+            found, total = _swept(strip, own, limits[:, own.which], strip.nodes(flat))
         pairs = strip.pairs.reshape(-1)[strip.chains]
         check_finite(total, pairs)
         log_z[pairs] = total
         strip.put(found, nodes[: layout.n_tokens], nodes[layout.n_tokens :])
     return np.clip(nodes, 0.0, 1.0, out=nodes), log_z
-
-
-def _strips(layout: Layout, flat: Flat) -> Iterator[tuple[Strip, Tables]]:
-    """Those that follow one another share their tables where they are of the same lengths."""
-    n_target = None
-    for strip in strips(layout):
-        if strip.n_target is not n_target:
-            n_target, tables = strip.n_target, strip.tables(flat)
-        yield strip, tables
 
 
 def check_finite(log_z: np.ndarray, chains: np.ndarray | None = None) -> None:
@@ -69,61 +51,20 @@ def check_finite(log_z: np.ndarray, chains: np.ndarray | None = None) -> None:
         )
 
 
-# Best paths
-
-
-def _best_scores(strip: Strip, tables: Tables, nodes: np.ndarray) -> np.ndarray:
-    """[R, c, W] the best score of any path that ends in each state, in the place of the nodes' scores."""
-    alive, times, states = strip.alive, strip.times, int(strip.sizes[-1])
-    edge = np.ascontiguousarray(tables.edge[strip.table, :states].transpose(1, 0, 2))[:, :, None]  # from, G, 1, to
-    shape = nodes.shape[1:]
-    nodes[times[0]] += tables.start[strip.table][:, None]
-    sums, most = np.empty(states * nodes[times[0]].size, nodes.dtype), np.empty_like(nodes[times[0]])
-    before = nodes[:, :, :states].transpose(2, 0, 1)[..., None]  # from, R, c, 1
-    for t in range(1, len(alive)):
-        k, begin = alive[t], times[t - 1].start
-        step = sums[: states * k * shape[0] * shape[1]].reshape(states, k, *shape)
-        np.add(before[:, begin : begin + k], edge[:, :k], out=step)
-        nodes[times[t]] += np.maximum.reduce(step, axis=0, out=most[:k])
-    return nodes
-
-
-def _way_back(strip: Strip, tables: Tables, alpha: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """[R * c] the states of the best paths, and [chains] their scores; each predecessor is looked up again."""
-    rows, c, width = alpha.shape
-    into = np.ascontiguousarray(tables.edge.transpose(0, 2, 1)).reshape(-1, width)
-    base = np.repeat(strip.table * width, c)
-    flat, states = alpha.reshape(-1, width), np.zeros(rows * c, np.int64)
-    ends = flat[strip.last] + tables.end[strip.table[strip.chains // c]]
-    final = ends.argmax(1)
-    states[strip.last] = final
-    goes_on = (strip.position[:, None] + 1 < strip.lengths[strip.group]).reshape(-1)
-    for t in range(len(strip.alive) - 2, -1, -1):
-        now, after = strip.times[t].start * c, strip.times[t + 1]
-        size = strip.alive[t + 1] * c
-        scores = into[base[:size] + states[after.start * c : after.stop * c]]
-        scores += flat[now : now + size]
-        np.copyto(states[now : now + size], scores.argmax(1), where=goes_on[now : now + size])
-    return states, ends[np.arange(len(final)), final]
-
-
-# Chances
-
-
-def _swept(strip: Strip, tables: Tables, nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _swept(strip: Strip, own: Tables, limits: np.ndarray, nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """[R, c, W] the chance of each state, and log Z [chains]."""
     no_state = np.arange(strip.width) >= strip.sizes[:, None]
     np.copyto(nodes, -np.inf, where=no_state[strip.table][strip.group][:, None])
-    dtype, every = _pace(tables, strip, nodes.dtype)
+    dtype, every = _pace(strip, limits, nodes.dtype)
     if not every:
-        return _in_logs(strip, tables, nodes)
+        return _in_logs(strip, own, nodes)
     top = nodes.max(2, keepdims=True)
     nodes -= top
     emission = np.exp(nodes, dtype=dtype)
-    middle = (tables.low + tables.high + np.log(strip.sizes + 1)[:, None]) / 2
+    middle = (limits[0] + limits[1] + np.log(strip.sizes + 1)[:, None]) / 2
     edge, start, end = (
         np.exp(x - middle[:, k].reshape(-1, *[1] * (x.ndim - 1))).astype(dtype)[strip.table]
-        for k, x in enumerate((tables.edge, tables.start, tables.end))
+        for k, x in enumerate((own.edge, own.start, own.end))
     )
     alpha, scale = _forward(strip, emission, edge, start, every)
     beta = _backward(strip, emission, edge, end, every)
@@ -135,18 +76,24 @@ def _swept(strip: Strip, tables: Tables, nodes: np.ndarray) -> tuple[np.ndarray,
     of_chain = middle[strip.table[strip.chains // c]]
     log_z += of_chain[:, 0] * (strip.lengths.reshape(-1)[strip.chains] - 1) + of_chain[:, 1] + of_chain[:, 2]
     alpha *= beta
-    alpha /= alpha.sum(2, keepdims=True)
+    alpha /= _sums(alpha)
     return alpha, log_z
 
 
-def _pace(tables: Tables, strip: Strip, dtype: np.dtype) -> tuple[np.dtype, int]:
+def _pace(strip: Strip, limits: np.ndarray, dtype: np.dtype) -> tuple[np.dtype, int]:
     """The dtype to compute in and after how many steps to rescale (see sweep.py); 0: only logs will do."""
-    spread = strip.layout.space.reach * float((tables.high - tables.low).max())
+    spread = strip.layout.space.reach * float((limits[1] - limits[0]).max())
     for kind, room in _ROOM.items():
         steps = (room - spread) / (spread + np.log(strip.width + 1))
         if kind.itemsize >= dtype.itemsize and steps >= 1:
             return kind, min(int(steps), _MOST_STEPS)
     return np.dtype(np.float64), 0
+
+
+def _sums(chances: np.ndarray) -> np.ndarray:
+    """[R, c, 1] over the states: as a product, which does not start anew for each of the short rows."""
+    rows, c, width = chances.shape
+    return (chances.reshape(-1, width) @ np.ones(width, chances.dtype)).reshape(rows, c, 1)
 
 
 def _forward(
@@ -160,7 +107,8 @@ def _forward(
         np.matmul(alpha[begin : begin + k], edge[:k], out=now)
         now *= emission[strip.times[t]]
         if t % every == 0:
-            now /= now.sum(2, keepdims=True, out=scale[strip.times[t]])
+            scale[strip.times[t]] = _sums(now)
+            now /= scale[strip.times[t]]
     return alpha, scale
 
 
@@ -179,14 +127,14 @@ def _backward(strip: Strip, emission: np.ndarray, edge: np.ndarray, end: np.ndar
             own = early[ended[t] : ended[t + 1]]
             flat[strip.last[own]] = final[own]
         if t % every == 0:
-            now /= now.sum(2, keepdims=True)
+            now /= _sums(now)
     return beta
 
 
-def _in_logs(strip: Strip, tables: Tables, nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _in_logs(strip: Strip, own: Tables, nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """As _swept where no scale would do: slower, and exact whatever the scores are."""
     nodes = nodes.astype(np.float64)
-    edge, start, end = (x.astype(np.float64)[strip.table] for x in (tables.edge, tables.start, tables.end))
+    edge, start, end = (x.astype(np.float64)[strip.table] for x in (own.edge, own.start, own.end))
     alpha, beta, (early, ended) = nodes.copy(), np.empty_like(nodes), strip.early
     alpha[strip.times[0]] += start[:, None]
     for t in range(1, len(strip.alive)):
@@ -198,8 +146,8 @@ def _in_logs(strip: Strip, tables: Tables, nodes: np.ndarray) -> tuple[np.ndarra
         after, k, now = strip.times[t + 1], strip.alive[t + 1], beta[strip.times[t]]
         now[:k] = np.logaddexp.reduce((beta[after] + nodes[after])[:, :, None] + edge[:k, None], axis=3)
         now[k:] = end[k : len(now), None]
-        own = early[ended[t] : ended[t + 1]]
-        beta.reshape(-1, strip.width)[strip.last[own]] = final[own]
+        done = early[ended[t] : ended[t + 1]]
+        beta.reshape(-1, strip.width)[strip.last[done]] = final[done]
     log_z = np.logaddexp.reduce(alpha.reshape(-1, strip.width)[strip.last] + final, axis=1)
     alpha += beta
     return np.exp(alpha - np.logaddexp.reduce(alpha, axis=2)[..., None]), log_z

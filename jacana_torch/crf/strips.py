@@ -7,33 +7,20 @@ chains of a group, to its longest one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from .buckets import best_width
+from .flat import Flat, rows, windows
 from .layout import Layout
 
-_ALIGNED = 8  # states: vector registers are filled
-_STEP = 1 << 17  # numbers of one step of Viterbi, which should stay in a processor's second cache
+ALIGNED = 8  # states: vector registers are filled
+_STEP = 1 << 17  # numbers of all tables, which should stay in a processor's second cache
 _PLACES = 1 << 18  # of one strip
 _TOGETHER = 4  # chains of a group at most: those of one target length that end at about the same time
-
-Flat = Sequence[np.ndarray]  # scores of nodes (NULLs, then links), edges, starts, ends
-
-
-@dataclass(frozen=True)
-class Tables:
-    """Log scores of U distinct lengths, -inf where there is no state or step: `edge` [U, W, W] from row to
-    column, `start` and `end` [U, W]. `low` and `high` [U, 3] bound those that there are."""
-
-    edge: np.ndarray
-    start: np.ndarray
-    end: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -132,58 +119,26 @@ class Strip:
 
     def nodes(self, flat: Flat) -> np.ndarray:
         """[R, c, W] scores; what there is where there is no state or no token means nothing."""
-        rows, c = len(self.group), self.lengths.shape[1]
-        first, null = np.zeros((2, rows * c), np.int64)
-        first[self.inside], null[self.inside] = self.layout.n_tokens + self.cell - 1, self.token
-        # A row of the widest length at a time, whatever there is behind a shorter one: no cell has an index.
-        out = windows(flat[0], self.width)[first]
-        states, where = self.nulls
-        of_row = np.repeat(where[self.table][self.group], c, axis=0)  # [R * c, nulls]
-        out[:, states] = np.where(of_row, flat[0][null][:, None], out[:, states])
-        return out.reshape(rows, c, self.width)
-
-    def tables(self, flat: Flat) -> Tables:
-        layout, size = self.layout, (len(self.n_target), self.width)
-        edge, start, end = (np.full(shape, -np.inf, flat[0].dtype) for shape in ((*size, self.width), size, size))
-        low, high = np.empty((size[0], 3)), np.empty((size[0], 3))
-        for u, n in enumerate(self.n_target.tolist()):
-            which, space = int(np.searchsorted(layout.distinct, n)), layout.space
-            a, b = int(layout.edge_start[which]), int(layout.first_start[which])
-            own = flat[1][a : a + space.edges(n)], flat[2][b : b + n + 1], flat[3][b : b + n + 1]
-            s = space.size(n)
-            edge[u, :s, :s], start[u, : n + 1] = space.square(n, own[0]), own[1]
-            end[u, :s] = own[2][space.column(n, np.arange(s))]
-            low[u], high[u] = [x.min() for x in own], [x.max() for x in own]
-        return Tables(edge, start, end, low, high)
+        count, c = len(self.group), self.lengths.shape[1]
+        cell, token = np.zeros((2, count * c), np.int64)
+        cell[self.inside], token[self.inside] = self.cell, self.token
+        places, n = (token, cell, np.repeat(self.group, c)), self.n_target[self.table]
+        return rows(self.layout, flat[0], self.width, places, n).reshape(count, c, self.width)
 
     def put(self, chances: np.ndarray, null: np.ndarray, out: np.ndarray) -> None:
         """From [R, c, W] to the tokens `null` and the link cells `out`."""
         of_length = self.table[self.chain // self.lengths.shape[1]]
         flat = chances.reshape(-1, self.width)
         states, where = self.nulls
-        null[self.token] = np.where(where[of_length], flat[self.inside[:, None], states], 0).sum(1)
+        null[self.token] = np.where(where.T[:, of_length], flat[self.inside, states[:, None]], 0).sum(0)
         for u, n in enumerate(self.n_target.tolist()):
             own = np.flatnonzero(of_length == u)
             windows(out, n)[self.cell[own]] = flat[self.inside[own], 1 : n + 1]
 
 
-def readable(layout: Layout, flat: Flat) -> Flat:
-    """The scores with room behind them for rows of the widest length, as `Strip.nodes` reads them."""
-    nodes, *steps = flat
-    room = np.zeros(int(layout.space.size(layout.n_target.max(initial=0))) + _ALIGNED, nodes.dtype)
-    return np.concatenate([nodes[: layout.n_tokens + layout.n_cells], room]), *steps
-
-
-def windows(flat: np.ndarray, width: int) -> np.ndarray:
-    """Every run of that many entries, without copying any."""
-    (step,) = flat.strides
-    shape = (max(len(flat) - width + 1, 0), width)
-    return np.lib.stride_tricks.as_strided(flat, shape, (step, step))
-
-
 def strips(layout: Layout) -> Iterator[Strip]:
     """Strips that together hold every pair of the layout once."""
-    width = -(-layout.space.size(layout.n_target) // _ALIGNED) * _ALIGNED
+    width = -(-layout.space.size(layout.n_target) // ALIGNED) * ALIGNED
     alone = layout.n_source * width > _PLACES // 16  # beside such a pair, others would mostly be padding
     for kind in np.unique(width * 2 + alone).tolist():
         yield from _cut(_whole(layout, np.flatnonzero(width * 2 + alone == kind), kind // 2, bool(kind % 2)))

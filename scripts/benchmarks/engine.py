@@ -90,9 +90,11 @@ def _decoding(options: argparse.Namespace) -> list[dict[str, Any]]:
     import numpy as np
 
     from jacana_torch.crf import bucketed, plain
+    from jacana_torch.heap import keep_freed
 
     from .text import lengths
 
+    keep_freed()  # as `align` does
     m, n = np.array(lengths(options.data, 800)).T
     out = []
     for direction, sizes in (("source to target", (m, n)), ("target to source", (n, m))):

@@ -11,8 +11,9 @@ from enumeration import Chain, random_chains
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jacana_torch.crf import bucketed, plain, strips
+from jacana_torch.crf import best, bucketed, plain, strips
 from jacana_torch.crf.layout import Layout
+from jacana_torch.crf.spaces import PLAIN, REMEMBERING
 from jacana_torch.errors import JacanaError
 
 small = st.lists(st.tuples(st.integers(1, 5), st.integers(1, 3)), min_size=1, max_size=12)
@@ -159,13 +160,36 @@ def test_strips_hold_every_pair_once_however_they_are_cut(monkeypatch):
     rng = np.random.default_rng(3)
     layout = laid(np.column_stack([rng.integers(1, 60, 700), rng.integers(1, 40, 700)]))
     flat = drawn(layout, 3, 2.0, 2.0, np.float32)
-    whole = plain.best_paths(layout, flat)[0]
+    whole = plain.chances(layout, flat)[0]
     for step, places in ((1 << 17, 1 << 18), (1, 1), (1 << 12, 1 << 13)):
         monkeypatch.setattr(strips, "_STEP", step)
         monkeypatch.setattr(strips, "_PLACES", places)
         seen = np.concatenate([s.pairs[s.pairs >= 0] for s in strips.strips(layout)])
         assert sorted(seen) == list(range(700))
-        assert np.array_equal(plain.best_paths(layout, flat)[0], whole)
+        assert plain.chances(layout, flat)[0] == pytest.approx(whole, abs=1e-5)
+
+
+@pytest.mark.parametrize("space", [PLAIN, REMEMBERING])
+def test_lanes_hold_every_pair_once_however_they_are_cut(monkeypatch, space):
+    rng = np.random.default_rng(3)
+    layout = Layout(rng.integers(1, 60, 400), rng.integers(1, 40, 400), 10**6, "cpu", space)
+    flat = drawn(layout, 3, 2.0, 2.0, np.float32)
+    expected = bucketed.best_paths(layout, [torch.as_tensor(x) for x in flat])
+    for step, places, waste in ((1 << 18, 1 << 19, 10**6), (1, 1, 0), (1 << 12, 1 << 13, 10**4), (10**9,) * 3):
+        for few in (0, 4, 10**9):  # how the numbers stand in memory
+            for name, value in (("_STEP", step), ("_PLACES", places), ("_WASTE", waste), ("_FEW", few)):
+                monkeypatch.setattr(best, name, value)
+            lanes = list(best.cut(layout))
+            assert sorted(np.concatenate([own.pairs for own in lanes])) == list(range(400))
+            found = plain.best_paths(layout, flat)
+            assert np.array_equal(found[0], expected[0]) and np.array_equal(found[1], expected[1])
+
+
+def test_lanes_take_target_lengths_that_are_near_each_other():
+    layout = laid([(5, n) for n in range(1, 60) for _ in range(40)])
+    lanes = sorted((own.targets[0][[0, -1]].tolist() for own in best.cut(layout)), key=lambda own: own[0])
+    assert 3 < len(lanes) < 30 and lanes[0][0] == 1 and lanes[-1][1] == 59
+    assert all(a[1] <= b[0] for a, b in zip(lanes, lanes[1:], strict=False))
 
 
 def test_a_long_pair_stands_alone_and_holds_no_empty_chains():
