@@ -58,7 +58,8 @@ def _swept(strip: Strip, own: Tables, limits: np.ndarray, nodes: np.ndarray) -> 
     dtype, every = _pace(strip, limits, nodes.dtype)
     if not every:
         return _in_logs(strip, own, nodes)
-    top = nodes.max(2, keepdims=True)
+    # Rows as columns: short rows are reduced one by one, ten times slower than all of them side by side.
+    top = np.ascontiguousarray(nodes.reshape(-1, strip.width).T).max(0).reshape(*nodes.shape[:2], 1)
     nodes -= top
     emission = np.exp(nodes, dtype=dtype)
     middle = (limits[0] + limits[1] + np.log(strip.sizes + 1)[:, None]) / 2

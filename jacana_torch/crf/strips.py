@@ -18,8 +18,8 @@ from .flat import Flat, rows, windows
 from .layout import Layout
 
 ALIGNED = 8  # states: vector registers are filled
-_STEP = 1 << 17  # numbers of all tables, which should stay in a processor's second cache
-_PLACES = 1 << 18  # of one strip
+_STEP = 1 << 18  # numbers of all tables, which should stay in a processor's second cache
+_PLACES = 1 << 19  # of one strip
 _TOGETHER = 4  # chains of a group at most: those of one target length that end at about the same time
 
 
