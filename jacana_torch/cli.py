@@ -217,7 +217,11 @@ def _align_options(align: argparse.ArgumentParser) -> None:
     align.add_argument("--confidence", action="store_true", help="write each link's confidence")
     align.add_argument("--device", default="cpu", metavar="D", help="cpu, cuda, cuda:1, mps ... (cpu)")
     align.add_argument(
-        "--batch-size", type=_positive, default=1024, metavar="N", help="pairs aligned at a time (1024)"
+        "--batch-size",
+        type=_positive,
+        default=1024,
+        metavar="N",
+        help="pairs aligned at a time (1024; fewer where they are long)",
     )
     align.add_argument(
         "--workers", type=_positive, metavar="N", help="processes to share the work (as many as processors)"

@@ -33,6 +33,7 @@ HOLDS_CONFIDENCE = ("jsonl", "naacl")
 NOTHING = SentencePair(Sentence(()), Sentence(()))
 FIRST_BATCH = 32  # pairs; done before workers are started, so that there is an answer soon
 LAST_BATCHES = 128  # pairs; smaller ones take longer for what they hold
+USUAL_CELLS = 312  # of a pair, tokens by tokens; of longer ones a batch takes fewer, as memory goes by cells
 LONGEST_GATHERING = 0.5  # seconds that a pair waits for others to come
 
 Batch = list[SentencePair]
@@ -67,7 +68,8 @@ def align(
     if workers is None:
         workers = 1 if opened.may_stall else parallel.available()
     on_terminal = sys.stderr.isatty() and not (output is None and sys.stdout.isatty())
-    outcomes = _outcomes(work, _batches(examples, _sizes(batch_size, workers, opened.fraction)), workers)
+    sizes = _sizes(batch_size, workers, opened.fraction)
+    outcomes = _outcomes(work, _batches(examples, sizes, batch_size * USUAL_CELLS), workers)
     with Counter(opened.fraction, on_terminal) as counter, closing(outcomes):
         corpora.write(_aligned(outcomes, counter), output or "-", to, links_only=True)
     if bad is not None and bad.count:
@@ -209,20 +211,24 @@ def _sizes(largest: int, workers: int, fraction: Callable[[], float | None]) -> 
     return size
 
 
-def _batches(examples: Iterable[Example | None], size: Callable[[int], int]) -> Iterator[Batch | None]:
-    """Pairs by the batch, or fewer where they are long in coming; None for a pause, and an error of the input,
-    after what came before it. `size` of a batch depends on how many were given before."""
+def _batches(
+    examples: Iterable[Example | None], size: Callable[[int], int], most_cells: float = float("inf")
+) -> Iterator[Batch | None]:
+    """Pairs by the batch, or fewer where they are long, or long in coming; None for a pause, and an error of the
+    input, after what came before it. `size` of a batch depends on how many were given before."""
     batch: Batch = []
-    given, room, begun = 0, size(0), time.monotonic()
+    given, room, cells, begun = 0, size(0), 0, time.monotonic()
     try:
         for example in examples:
             if example is not None:
                 batch.append(example.pair)
+                cells += len(example.pair.source) * len(example.pair.target)
             waited = time.monotonic() - begun > LONGEST_GATHERING
-            if batch and (example is None or len(batch) == room or waited):
+            full = len(batch) == room or cells >= most_cells
+            if batch and (example is None or full or waited):
                 given += len(batch)
                 yield batch
-                batch, room = [], size(given)
+                batch, room, cells = [], size(given), 0
             if example is None:
                 yield None
             if not batch:

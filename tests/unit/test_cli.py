@@ -178,6 +178,14 @@ def test_an_endless_input_is_taken_as_it_is_needed():
     assert sizes == [FIRST_BATCH, 50, 50] and taken == sum(sizes)
 
 
+def test_of_long_pairs_a_batch_takes_fewer():
+    long = SentencePair(Sentence(("a",) * 30), Sentence(("a",) * 20))
+    pairs = [long] * 3 + [WORD] * 20 + [long] * 5
+    taken = list(_batches(map(Example, pairs), lambda given: 10, 1200))
+    assert list(map(len, taken)) == [2, 10, 10, 3, 2, 1]
+    assert [pair for batch in taken for pair in batch] == pairs
+
+
 def test_batches_shrink_towards_the_end_of_a_file_of_known_size():
     total, largest, workers = 20_000, 1024, 2
     read = 0
