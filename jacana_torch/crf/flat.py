@@ -1,4 +1,4 @@
-"""Reading flat vectors of scores as rows of states and tables of steps, without a loop over pairs or lengths.
+"""Reading flat vectors of scores as rows of states and tables of steps, without a loop over pairs.
 
 A layout, which says what stands where, and its scores go in; out go rows of nodes and, for some distinct target
 lengths, tables padded with -inf, which is how a state that a shorter length lacks is never entered.
@@ -56,19 +56,16 @@ def rows(layout: Layout, nodes: np.ndarray, width: int, places: Places, n: np.nd
 
 def tables(layout: Layout, flat: Flat, n_target: np.ndarray, width: int) -> Tables:
     """Of these distinct lengths, for `width` states."""
-    n, state, which = n_target[:, None], np.arange(width), np.searchsorted(layout.distinct, n_target)
-    first, edge = layout.first_start[which][:, None], layout.space.edge(n[..., None], state[:, None], state)
-    return Tables(
-        which,
-        _picked(flat[1], layout.edge_start[which][:, None, None], edge),
-        _picked(flat[2], first, np.where(state <= n, state, -1)),
-        _picked(flat[3], first, layout.space.column(n, state)),
-    )
-
-
-def _picked(scores: np.ndarray, begin: np.ndarray, place: np.ndarray) -> np.ndarray:
-    """Scores at these places after the beginnings; -inf where a place is below zero."""
-    return np.where(place < 0, scores.dtype.type(-np.inf), scores[begin + np.maximum(place, 0)])
+    which, state = np.searchsorted(layout.distinct, n_target), np.arange(width)
+    column = layout.space.column(n_target[:, None], state)
+    edge = np.full((len(which), width, width), -np.inf, flat[1].dtype)
+    for own, n, begin in zip(edge, n_target.tolist(), layout.edge_start[which].tolist(), strict=True):
+        size = layout.space.size(n)  # not by index, as a table of thousands of states is large enough without
+        own[:size, :size] = layout.space.square(n, flat[1][begin : begin + layout.space.edges(n)])
+    first = layout.first_start[which][:, None] + np.maximum(column, 0)
+    start, end = (np.where(column < 0, -np.inf, scores[first]).astype(scores.dtype) for scores in flat[2:])
+    start[state > n_target[:, None]] = -np.inf
+    return Tables(which, edge, start, end)
 
 
 def bounds(layout: Layout, flat: Flat) -> np.ndarray:
