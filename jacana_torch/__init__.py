@@ -13,14 +13,14 @@ from .types import Alignment, Example, Sentence, SentencePair
 from .version import __version__
 
 if TYPE_CHECKING:
-    from .persist import load, shipped
+    from .model.persist import load, shipped
 
 __all__ = ["Alignment", "Example", "JacanaError", "Sentence", "SentencePair", "__version__", "load", "shipped"]
 
 
 def __getattr__(name: str) -> Any:  # torch is loaded only by those who align
     if name in ("load", "shipped"):
-        from . import persist
+        from .model import persist
 
         return getattr(persist, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

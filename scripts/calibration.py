@@ -18,12 +18,13 @@ import numpy as np
 from outcome import outcome
 from validation import FOLDS, Validation
 
-from jacana_torch import experiment, persist
 from jacana_torch.aligners.bidirectional import Bidirectional
+from jacana_torch.aligners.combination import Weighing
 from jacana_torch.aligners.posterior import sampled
-from jacana_torch.aligners.weighing import Weighing
 from jacana_torch.errors import ConfigError
 from jacana_torch.evaluate.calibration import log_loss, reliability
+from jacana_torch.model import persist
+from jacana_torch.train import loop as experiment
 
 CANDIDATE = 0.01
 KINDS = ("forward", "backward", "before", "not learnt", "after")

@@ -17,7 +17,7 @@ import torch
 
 import jacana_torch as jt
 from jacana_torch import corpora
-from jacana_torch.model import Model
+from jacana_torch.model.model import Model
 from jacana_torch.types import SentencePair
 
 ROUNDS = 5

@@ -18,11 +18,11 @@ from collections.abc import Callable
 import torch
 
 from jacana_torch import corpora
-from jacana_torch.aligners.unsupervised.em import Direction, Settings, as_expected
-from jacana_torch.aligners.unsupervised.jumps import Jumps
-from jacana_torch.aligners.unsupervised.lattice import Moves
-from jacana_torch.aligners.unsupervised.table import Table
-from jacana_torch.aligners.unsupervised.text import Text, WordPair, words_of
+from jacana_torch.systems.unsupervised.em import Direction, Settings, as_expected
+from jacana_torch.systems.unsupervised.jumps import Jumps
+from jacana_torch.systems.unsupervised.lattice import Moves
+from jacana_torch.systems.unsupervised.table import Table
+from jacana_torch.systems.unsupervised.text import Text, WordPair, words_of
 
 
 def made(count: int, seed: int = 1) -> list[WordPair]:

@@ -19,7 +19,7 @@ from typing import Any
 from playwright.sync_api import sync_playwright
 
 from jacana_torch import Alignment, Example, Sentence, SentencePair, corpora
-from jacana_torch.cli_view import view
+from jacana_torch.cli.view import view
 
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
 OPENINGS = 5

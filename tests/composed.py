@@ -9,7 +9,7 @@ from hydra import compose, initialize_config_dir
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import open_dict
 
-from jacana_torch.run import conf_directory, plain
+from jacana_torch.cli.hydra import conf_directory, plain
 
 CONF = Path(conf_directory())
 

@@ -13,9 +13,9 @@ from ..explain import Explanation
 from ..symmetrize import SYMMETRIZERS, Symmetrizer, posterior, symmetrizer
 from ..types import Alignment, Example, SentencePair
 from .base import CannotExplain, Trainable, TrainingReport, Watcher
+from .combination import Weighing
 from .crf import Crf
 from .posterior import Posterior, aligned, both_ways
-from .weighing import Weighing
 
 
 @dataclass
@@ -120,7 +120,7 @@ class Bidirectional:
         self, pairs: Sequence[SentencePair], symmetrize: Symmetrizer | Posterior | str | None = None
     ) -> Iterator[Explanation]:
         """What features say of the links in either direction, and what was made of the two."""
-        from .explaining import explained, name_of
+        from ..explain.linear import explained, name_of
 
         chains = self.chains()
         if chains is None:

@@ -13,22 +13,22 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..crf.decoding import decoded, grids
 from ..crf.layout import Layout
 from ..crf.linear import RawBlock
+from ..crf.scoring import Scorer, known_columns, node_scores, numbered
 from ..crf.spaces import PLAIN, REMEMBERING
 from ..crf.states import POLICIES, readings
-from ..device import usable_device
 from ..errors import ConfigError, ModelError
 from ..explain import Explanation
-from ..features.base import Block, EdgeFamily, NodeFamily
+from ..features.api import Block, EdgeFamily, NodeFamily
 from ..features.featureset import FeatureBatch, FeatureSet
 from ..features.joining import join
 from ..symmetrize import Symmetrizer
 from ..types import Alignment, Example, SentencePair
+from ..util.device import usable_device
 from .base import CannotExplain, Step, TrainingReport, Watcher, learnable
-from .decoding import decoded, grids
 from .pruning import Among, mattering
-from .scoring import Scorer, known_columns, node_scores, numbered
 
 if TYPE_CHECKING:
     from ..crf.flat import Flat
@@ -115,7 +115,7 @@ class Crf:
         self, examples: Sequence[Example], dev: Sequence[Example] = (), watch: Watcher | None = None
     ) -> TrainingReport:
         from ..crf.objective import Objective  # starts torch, which aligning does without
-        from ..train.minimise import minimise
+        from ..optimize.minimise import minimise
 
         examples = sorted(learnable(examples), key=lambda e: len(e.pair.target))  # what features work quickest on
         batch = self.features([e.pair for e in examples])
@@ -241,7 +241,7 @@ class Crf:
         self, pairs: Sequence[SentencePair], symmetrize: Symmetrizer | str | None = None
     ) -> Iterator[Explanation]:
         """What features say of the links that `align` finds; there is one direction, so nothing to symmetrize."""
-        from .explaining import explained
+        from ..explain.linear import explained
 
         if type(self).align is not Crf.align:
             raise CannotExplain("only a chain of single words is taken apart so far, and this one has phrases too")

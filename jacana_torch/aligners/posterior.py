@@ -14,18 +14,18 @@ from typing import ClassVar
 
 import numpy as np
 
+from ..crf.decoding import decoded, grids, link_posteriors
 from ..crf.expected import expected_f1_links
 from ..crf.flat import Flat
 from ..crf.layout import Layout
+from ..crf.scoring import node_scores
 from ..errors import ConfigError
 from ..evaluate import Counts, Score
 from ..features.grid import Grid
 from ..symmetrize import Symmetrizer
 from ..types import Alignment, Example, SentencePair, trusted
+from .combination import Sample, Weighing, weighed
 from .crf import Crf
-from .decoding import decoded, grids, link_posteriors
-from .scoring import node_scores
-from .weighing import Sample, Weighing, weighed
 
 log = logging.getLogger(__name__)
 

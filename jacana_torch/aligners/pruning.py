@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..errors import ConfigError
-from ..features.base import Block, Grouped
+from ..features.api import Block, Grouped
 from ..features.featureset import FeatureBatch
 
 if TYPE_CHECKING:
-    from ..train.minimise import Closure
+    from ..optimize.minimise import Closure
 
 
 def mattering(batch: FeatureBatch, names: Sequence[str], weights: np.ndarray, least: float) -> np.ndarray:

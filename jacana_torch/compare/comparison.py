@@ -14,11 +14,12 @@ from typing import Any
 
 import torch
 
-from .. import dataset, persist
 from ..errors import ConfigError, JacanaError
-from ..model import Model
+from ..model import persist
+from ..model.model import Model
 from ..symmetrize import SYMMETRIZERS, symmetrizer
-from ..training import Run, annotated, checked, examples_of
+from ..train import data as dataset
+from ..train.run import Run, annotated, checked, examples_of
 from ..version import __version__
 from .measure import MODES, Entry, Protocol, description, learns, measure, stamp
 from .rows import Result, Row, Store, rows_of

@@ -8,11 +8,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .. import experiment, persist
 from ..aligners.base import Aligner, Trainable
 from ..aligners.bidirectional import Bidirectional
 from ..evaluate import count
-from ..model import Model
+from ..model import persist
+from ..model.model import Model
+from ..train import loop as experiment
 from ..types import Alignment, Example
 from .rows import Result
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from .. import persist
 from ..evaluate import Counts, Score
+from ..model import persist
 
 log = logging.getLogger(__name__)
 

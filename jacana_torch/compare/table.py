@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from .. import tables
 from ..errors import ConfigError
 from ..evaluate import Counts
 from ..evaluate.significance import Difference, differences
-from ..tables import Sheet
+from ..util import tables
+from ..util.tables import Sheet
 from ..version import __version__
 from .rows import Row
 

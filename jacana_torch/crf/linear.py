@@ -15,7 +15,7 @@ import numpy as np
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from ..features.base import Grouped
+    from ..features.api import Grouped
 
 # (column numbers [K], table [R, K] or None for one-hot, index [C] or None): a features.Block, its names looked up
 RawBlock = tuple[np.ndarray, "np.ndarray | Grouped | None", "np.ndarray | None"]

@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ..errors import ConfigError
-from ..tables import Sheet
 from ..types import Alignment, Example, SentencePair
+from ..util.tables import Sheet
 from ..version import __version__
 from .aer import alignment_error_rate
 from .agreement import Agreement, agreements, fleiss

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from .choice import Choice, Reasons
-from .words import told
+from .phrases import told
 
 if TYPE_CHECKING:
     from .explanation import Explanation, LinkExplanation

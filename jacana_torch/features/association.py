@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .dependency_trees import forests
 from .grid import Grid
 from .lexical import lower_form
-from .trees import forests
 
 MEASURES = ("ppmi.dice", "ppmi.jaccard", "ppmi.cosine", "ttest.dice", "ttest.jaccard", "ttest.cosine")
 NOTHING = 1e-12  # sums below this are rounding

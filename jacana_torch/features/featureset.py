@@ -9,10 +9,10 @@ import numpy as np
 
 from ..errors import ConfigError
 from ..types import SentencePair
-from .base import Block, EdgeFamily, GapFamily, NodeBlocks, NodeFamily, WordFamily
+from .api import Block, EdgeFamily, GapFamily, NodeBlocks, NodeFamily, WordFamily
 from .grid import Grid
 from .joining import joined, written
-from .meeting import WordKey
+from .word_pairs import WordKey
 
 
 @dataclass(frozen=True)

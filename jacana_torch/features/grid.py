@@ -15,10 +15,10 @@ from typing import TypeVar
 import numpy as np
 
 from ..types import SentencePair
-from .canvas import Canvas
 from .coordinates import MARGIN, Coordinates
 from .lexicon import Lexicon
-from .meeting import Meeting, Memory, Signal, WordKey
+from .padded_grid import Canvas
+from .word_pairs import Meeting, Memory, Signal, WordKey
 
 T = TypeVar("T")
 Named = tuple[tuple[str, ...], np.ndarray]  # columns' names and a table

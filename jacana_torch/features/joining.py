@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .base import Block, Grouped, NodeBlocks
+from .api import Block, Grouped, NodeBlocks
 
 
 def joined(parts: Sequence[NodeBlocks]) -> NodeBlocks:

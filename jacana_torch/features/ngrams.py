@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .meeting import WordPairs
+from .word_pairs import WordPairs
 
 _WIDTH = 16  # distinct n-grams of a word that are kept; longer words are compared one by one
 _HALF = 8  # most words have no more

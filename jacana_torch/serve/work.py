@@ -16,7 +16,7 @@ from ..symmetrize import SYMMETRIZERS
 from ..types import Alignment, Example, Link, Sentence, SentencePair
 
 if TYPE_CHECKING:
-    from ..model import Model
+    from ..model.model import Model
 
 OVERHEAD = 100  # cells whose work a pair costs by being there
 

@@ -28,7 +28,7 @@ TYPE_FAST = """async texts => {
 
 @pytest.fixture(scope="module")
 def client():
-    from jacana_torch import persist
+    from jacana_torch.model import persist
 
     with served({"core": persist.load("core"), "bag": persist.load("bag_of_words")}, tokens=30) as client:
         yield client
@@ -217,7 +217,7 @@ def test_an_address_holds_what_was_typed(client, visit, page):
 
 
 def test_it_says_that_the_server_is_gone(visit):
-    from jacana_torch import persist
+    from jacana_torch.model import persist
 
     with served({"bag": persist.load("bag_of_words")}) as client:
         page = opened(client, visit, tolerate=("Failed to load resource",))

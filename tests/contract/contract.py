@@ -14,10 +14,10 @@ from typing import Any
 
 from templates import corpus
 
-from jacana_torch import persist
 from jacana_torch.aligners.base import Trainable
 from jacana_torch.errors import MissingLayer
-from jacana_torch.model import Model
+from jacana_torch.model import persist
+from jacana_torch.model.model import Model
 from jacana_torch.types import PROVIDERS, Alignment, Sentence, SentencePair
 
 Config = dict[str, Any]
@@ -118,7 +118,7 @@ def it_reads_the_layers_that_it_names_and_no_others(c: Contract) -> None:
 
 
 def saved_and_loaded_it_says_the_same(c: Contract) -> None:
-    config = {"model": {"_target_": "jacana_torch.model.Model", "aligner": c.config}}
+    config = {"model": {"_target_": "jacana_torch.model.model.Model", "aligner": c.config}}
     directory = persist.save(Model(c.aligner), c.folder / "saved", config, {})
     assert exactly(persist.load(directory).aligner.align(list(c.pairs))) == exactly(c.found)
 

@@ -14,7 +14,7 @@ from contract import CHECKS, Contract
 
 from jacana_torch import resources
 from jacana_torch.errors import MissingResource
-from jacana_torch.persist import build
+from jacana_torch.model.persist import build
 from jacana_torch.types import Alignment
 
 # Everything that reads no resource: the layers come with the pairs.

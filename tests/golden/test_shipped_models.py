@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from jacana_torch import persist, resources
+from jacana_torch import resources
 from jacana_torch.cli import main
+from jacana_torch.model import persist
 
 HERE = Path(__file__).parent
 LARGEST = {"core": 2_000_000, "standard": 2_000_000, "neural": 6_000_000}  # bytes

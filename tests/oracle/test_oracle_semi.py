@@ -12,11 +12,11 @@ import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from jacana_torch.crf import semi
 from jacana_torch.crf.layout import Layout
 from jacana_torch.crf.objective import lattices
-from jacana_torch.crf.semi_layout import SemiLayout, padded_flat
-from jacana_torch.crf.semi_objective import SemiLattices, SemiObjective, expected, segment_scores
+from jacana_torch.systems.phrase import semi_markov as semi
+from jacana_torch.systems.phrase.semi_layout import SemiLayout, padded_flat
+from jacana_torch.systems.phrase.semi_objective import SemiLattices, SemiObjective, expected, segment_scores
 
 SIZES = st.lists(st.tuples(st.integers(1, 5), st.integers(1, 4)), min_size=1, max_size=5)
 MANY_ALIKE = [(1, 1), (1, 3), (2, 4), *[(2, 2)] * 21]  # several groups of rows have one table

@@ -15,16 +15,16 @@ from jacana_torch.types import Alignment, Example, Sentence, SentencePair
 @pytest.fixture(scope="session")
 def model(tmp_path_factory) -> str:
     """A model that links equal words, trained by the real thing."""
-    from jacana_torch import persist
+    from jacana_torch.model import persist
 
     def direction() -> dict:
-        families = {"string": {"_target_": "jacana_torch.features.string.String"}}
-        families["position"] = {"_target_": "jacana_torch.features.position.Position"}
+        families = {"string": {"_target_": "jacana_torch.features.families.string.String"}}
+        families["position"] = {"_target_": "jacana_torch.features.families.position.Position"}
         return {"_target_": "jacana_torch.aligners.crf.Crf", "families": families, "max_iterations": 60}
 
     aligner = {"_target_": "jacana_torch.aligners.bidirectional.Bidirectional"}
     aligner |= {"forward": direction(), "backward": direction()}
-    config = {"model": {"_target_": "jacana_torch.model.Model", "aligner": aligner}}
+    config = {"model": {"_target_": "jacana_torch.model.model.Model", "aligner": aligner}}
     made = persist.build(config["model"])
     examples = []
     for start in range(12):

@@ -16,11 +16,11 @@ import pytest
 import snowballstemmer
 
 from jacana_torch.annotate.normalise import matching_form
-from jacana_torch.features.base import Block
+from jacana_torch.features.api import Block
 from jacana_torch.features.featureset import FeatureSet
 from jacana_torch.features.grid import Grid
 from jacana_torch.features.lexicon import Lexicon
-from jacana_torch.features.meeting import WordPairs
+from jacana_torch.features.word_pairs import WordPairs
 from jacana_torch.features.wordlists import _NUMBER_WORDS, _VARIANTS, FUNCTION_WORDS
 from jacana_torch.types import Sentence, SentencePair
 

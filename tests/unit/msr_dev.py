@@ -6,7 +6,8 @@ from pathlib import Path
 
 from composed import composed
 
-from jacana_torch import dataset, persist
+from jacana_torch.model import persist
+from jacana_torch.train import data as dataset
 from jacana_torch.types import Example
 
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jacana_torch.aligners import bag_of_words as module
-from jacana_torch.aligners.bag_of_words import BagOfWords
 from jacana_torch.errors import ConfigError, CorpusError, MissingLayer, ModelError
 from jacana_torch.evaluate import score
+from jacana_torch.systems import bag_of_words as module
+from jacana_torch.systems.bag_of_words import BagOfWords
 from jacana_torch.types import Alignment, Example, Sentence, SentencePair
 
 lemmas = st.lists(st.text("abc", min_size=1, max_size=5), max_size=7)

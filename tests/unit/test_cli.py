@@ -14,7 +14,7 @@ import pytest
 from commands import WORDS, started, whole
 
 from jacana_torch.cli import presentable
-from jacana_torch.cli_align import FIRST_BATCH, LAST_BATCHES, _batches, _sizes
+from jacana_torch.cli.align import FIRST_BATCH, LAST_BATCHES, _batches, _sizes
 from jacana_torch.errors import CorpusError
 from jacana_torch.types import Example, Sentence, SentencePair
 
@@ -152,7 +152,7 @@ def test_a_lack_of_memory_is_told_in_a_line(cli, monkeypatch):
     def too_large(*_, **__):
         raise MemoryError("Unable to allocate 298. GiB")
 
-    monkeypatch.setattr("jacana_torch.cli_align.align", too_large)
+    monkeypatch.setattr("jacana_torch.cli.align.align", too_large)
     code, out, err = cli("align", stdin="red\tred\n")
     assert (code, out, err.count("\n")) == (2, "", 1) and "298. GiB" in err and "split" in err
 
@@ -213,7 +213,7 @@ def test_a_failing_input_gives_all_that_came_before():
 
 
 def test_what_comes_slowly_does_not_wait_for_a_batch_to_be_full(monkeypatch):
-    monkeypatch.setattr("jacana_torch.cli_align.LONGEST_GATHERING", 0.05)
+    monkeypatch.setattr("jacana_torch.cli.align.LONGEST_GATHERING", 0.05)
 
     def slow():
         yield from [Example(WORD)] * 2 + [None, None] + [Example(WORD)]
@@ -300,7 +300,7 @@ def test_every_command_explains_itself_with_examples(cli, command):
 
 def test_train_takes_hydra_options_as_they_are(cli):
     out = whole(cli("train", "--cfg", "job", "features=[string]", "~annotate", "seed=7"))
-    assert "seed: 7" in out and "jacana_torch.features.string.String" in out and "\nannotate:" not in out
+    assert "seed: 7" in out and "jacana_torch.features.families.string.String" in out and "\nannotate:" not in out
 
 
 @pytest.mark.parametrize(

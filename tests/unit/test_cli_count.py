@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from jacana_torch.cli import main
-from jacana_torch.features.count import CountedVectors
-from jacana_torch.features.distsim import DistSim
+from jacana_torch.features.counted_vectors import CountedVectors
+from jacana_torch.features.families.distsim import DistSim
 from jacana_torch.features.grid import Grid
 from jacana_torch.types import Sentence, SentencePair
 

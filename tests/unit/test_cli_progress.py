@@ -10,8 +10,8 @@ import sys
 
 import pytest
 
-from jacana_torch import cli_progress
-from jacana_torch.cli_progress import Counter
+from jacana_torch.cli import progress as cli_progress
+from jacana_torch.cli.progress import Counter
 
 pty = pytest.importorskip("pty", reason="needs a terminal, which this system has none to make of")
 
@@ -67,7 +67,7 @@ def test_nothing_before_a_second_or_in_a_pipe(terminal, monkeypatch):
 
 
 def test_no_thread_is_in_the_way_of_workers(terminal, monkeypatch):
-    from jacana_torch.parallel import usual_method
+    from jacana_torch.util.parallel import usual_method
 
     before = usual_method()
     monkeypatch.setattr(cli_progress, "SHOWN_AFTER", 0.0)
@@ -80,7 +80,7 @@ def test_no_thread_is_in_the_way_of_workers(terminal, monkeypatch):
 @pytest.mark.parametrize("to_file", [True, False])
 def test_no_figures_among_links_on_a_terminal(terminal, monkeypatch, model, tmp_path, to_file):
     """Where links go to the terminal they say how far it is."""
-    from jacana_torch.cli_align import align
+    from jacana_torch.cli.align import align
 
     monkeypatch.setattr(cli_progress, "SHOWN_AFTER", 0.0)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"red dog\tdog\n" * 100)))

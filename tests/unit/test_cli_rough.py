@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from jacana_torch import persist
+from jacana_torch.model import persist
 
 ROOT = Path(__file__).parents[2]
 

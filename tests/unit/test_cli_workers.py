@@ -15,7 +15,8 @@ from random import Random
 import pytest
 from commands import WORDS, started, whole
 
-from jacana_torch import cli_align, corpora
+from jacana_torch import corpora
+from jacana_torch.cli import align as cli_align
 
 
 def many_pairs(folder: Path, lines: int, bad: int | None = None) -> Path:
@@ -57,7 +58,7 @@ def test_workers_make_no_difference(cli, model, tmp_path, options):
 def test_spawned_workers_load_the_model_for_themselves(cli, model, tmp_path, monkeypatch):
     given = ["align", str(many_pairs(tmp_path, 300)), "--from", "text", "--model", model, "--batch-size", "16"]
     alone = whole(cli(*given, "--workers", "1"))
-    monkeypatch.setattr("jacana_torch.parallel.usual_method", lambda: "spawn")
+    monkeypatch.setattr("jacana_torch.util.parallel.usual_method", lambda: "spawn")
     assert whole(cli(*given, "--workers", "2")) == alone
 
 

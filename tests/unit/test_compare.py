@@ -14,15 +14,15 @@ from composed import composed
 from toy_systems import ALIGNERS, DEV, EXAMPLES, Equal, Interrupted
 
 from jacana_torch import compare as side_by_side
-from jacana_torch import experiment
 from jacana_torch.aligners.bidirectional import Bidirectional
-from jacana_torch.aligners.unsupervised.ibm1 import Ibm1
 from jacana_torch.compare import FORMATS, Entry, Table
 from jacana_torch.compare.table import format_of
 from jacana_torch.errors import ConfigError, JacanaError
 from jacana_torch.evaluate import count, score
 from jacana_torch.evaluate.significance import differences
 from jacana_torch.symmetrize import SYMMETRIZERS
+from jacana_torch.systems.unsupervised.ibm1 import Ibm1
+from jacana_torch.train import loop as experiment
 
 GOLD = [e.gold for e in EXAMPLES]
 

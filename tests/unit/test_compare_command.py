@@ -13,10 +13,11 @@ import torch
 import toy_systems
 from toy_systems import EXAMPLES, Interrupted
 
-from jacana_torch import persist, run
+from jacana_torch.cli import hydra as run
 from jacana_torch.cli import main
 from jacana_torch.errors import ConfigError
 from jacana_torch.evaluate import score
+from jacana_torch.model import persist
 
 
 @pytest.fixture(scope="module")

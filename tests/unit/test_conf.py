@@ -9,14 +9,14 @@ import yaml
 from composed import CONF, composed, options
 from hydra import compose, initialize_config_dir
 
-from jacana_torch import persist
 from jacana_torch.aligners.base import Aligner
 from jacana_torch.aligners.posterior import Posterior
 from jacana_torch.errors import ConfigError
-from jacana_torch.explain import words
-from jacana_torch.features.base import EdgeFamily, NodeFamily
+from jacana_torch.explain import phrases as words
+from jacana_torch.features.api import EdgeFamily, NodeFamily
+from jacana_torch.model import persist
 from jacana_torch.symmetrize import SYMMETRIZERS
-from jacana_torch.training import Run, checked
+from jacana_torch.train.run import Run, checked
 from jacana_torch.types import PROVIDERS
 
 FAMILIES = options("features")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jacana_torch.aligners.decoding import LARGEST_PAIR, LONGEST_SIDE, grids
+from jacana_torch.crf.decoding import LARGEST_PAIR, LONGEST_SIDE, grids
 from jacana_torch.errors import ConfigError
 from jacana_torch.types import Sentence, SentencePair
 

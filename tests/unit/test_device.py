@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 import torch
 
-from jacana_torch.aligners.neural.aligner import Neural
-from jacana_torch.device import quick_halves
-from jacana_torch.features.string import String
+from jacana_torch.aligners.neural.neural import Neural
+from jacana_torch.features.families.string import String
+from jacana_torch.util.device import quick_halves
 
 
 def test_half_precision_is_chosen_where_it_is_faster(monkeypatch):
     for quick in (True, False):
-        monkeypatch.setattr("jacana_torch.aligners.neural.aligner.quick_halves", lambda device, quick=quick: quick)
+        monkeypatch.setattr("jacana_torch.aligners.neural.neural.quick_halves", lambda device, quick=quick: quick)
         assert Neural({"string": String()}, mixed=None).halves is quick
         assert Neural({"string": String()}, mixed=False).halves is False
         assert Neural({"string": String()}, mixed=True).halves is True

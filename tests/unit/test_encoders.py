@@ -13,7 +13,7 @@ from tiny_encoder import tiny_encoder
 from jacana_torch.encoders import checkpoint
 from jacana_torch.encoders.adapters import Adapted, adapt
 from jacana_torch.encoders.pieces import windows
-from jacana_torch.encoders.words import checked_layers, word_vectors
+from jacana_torch.encoders.word_vectors import checked_layers, word_vectors
 from jacana_torch.errors import ConfigError, MissingResource
 from jacana_torch.types import Sentence, SentencePair
 

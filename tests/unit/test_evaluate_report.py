@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from nltk.metrics.agreement import AnnotationTask
 from scipy import stats
 
-from jacana_torch import tables
 from jacana_torch.errors import ConfigError, JacanaError, MissingLayer
 from jacana_torch.evaluate import Counts, Score, score
 from jacana_torch.evaluate.aer import alignment_error_rate
@@ -22,6 +21,7 @@ from jacana_torch.evaluate.report import BY, AgreementReport, Report
 from jacana_torch.evaluate.significance import METRICS, differences, intervals
 from jacana_torch.evaluate.splits import by_identity, by_type, groups, word_class
 from jacana_torch.types import Alignment, Example, Sentence, SentencePair
+from jacana_torch.util import tables
 
 M, N = 5, 4
 CELLS = list(itertools.product(range(M), range(N)))

@@ -18,11 +18,13 @@ from hypothesis import strategies as st
 from templates import corpus, layerless
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from jacana_torch import corpora, experiment, run, symmetrize
+from jacana_torch import corpora, symmetrize
 from jacana_torch.aligners.base import Step, TrainingReport
 from jacana_torch.aligners.bidirectional import Bidirectional
+from jacana_torch.cli import hydra as run
 from jacana_torch.errors import ConfigError
 from jacana_torch.evaluate import score
+from jacana_torch.train import loop as experiment
 from jacana_torch.train.tracking import Tracker
 from jacana_torch.types import Alignment, Example, Sentence, SentencePair
 
@@ -83,7 +85,7 @@ def test_weights_are_there_by_family(traced):
 
 
 def forward_names(traced) -> list[str]:
-    from jacana_torch import persist
+    from jacana_torch.model import persist
 
     return persist.load(traced[0] / "model").aligner.forward.names
 
@@ -114,7 +116,7 @@ def test_settings_and_outcome_are_there_to_compare_runs(traced):
 def test_scoring_while_training_computes_features_once(monkeypatch):
     """Scores on dev at each step, and the features of dev no more than once a direction."""
     from jacana_torch.aligners.crf import Crf
-    from jacana_torch.features.string import String
+    from jacana_torch.features.families.string import String
 
     counted = []
 

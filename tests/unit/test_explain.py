@@ -15,16 +15,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import jacana_torch as jt
-from jacana_torch import persist, resources
+from jacana_torch import resources
 from jacana_torch.aligners.crf import Crf
-from jacana_torch.aligners.reasons import Contributions
-from jacana_torch.aligners.scoring import node_scores
 from jacana_torch.crf.alternatives import Alternatives
+from jacana_torch.crf.scoring import node_scores
 from jacana_torch.errors import ConfigError, JacanaError
 from jacana_torch.explain import Choice, Reason, Reasons
-from jacana_torch.features.base import Block
+from jacana_torch.explain.contributions import Contributions
+from jacana_torch.features.api import Block
 from jacana_torch.features.featureset import blocks_of
 from jacana_torch.features.grid import Grid
+from jacana_torch.model import persist
 from jacana_torch.types import Alignment, Sentence, SentencePair
 
 SENTENCES = ("She bought a used car last week.", "Last week she purchased a second-hand car.")

@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[2]
 FAMILY = '''
 from dataclasses import dataclass
 import numpy as np
-from jacana_torch.features.base import Block, NodeBlocks
+from jacana_torch.features.api import Block, NodeBlocks
 
 @dataclass(frozen=True)
 class Vowels:

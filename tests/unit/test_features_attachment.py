@@ -11,8 +11,8 @@ from guess_twin import guessed
 
 from jacana_torch import resources
 from jacana_torch.errors import MissingLayer
-from jacana_torch.features.attachment import Attachment
-from jacana_torch.features.base import NodeFamily
+from jacana_torch.features.api import NodeFamily
+from jacana_torch.features.families.attachment import Attachment
 from jacana_torch.features.featureset import blocks_of
 from jacana_torch.features.grid import Grid
 from jacana_torch.types import Sentence, SentencePair

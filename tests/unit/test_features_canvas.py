@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jacana_torch.features.canvas import Canvas, table_of
 from jacana_torch.features.grid import Grid
+from jacana_torch.features.padded_grid import Canvas, table_of
 from jacana_torch.types import Sentence, SentencePair
 
 length = st.one_of(st.integers(0, 5), st.sampled_from([1, 23]))

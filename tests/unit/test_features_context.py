@@ -9,9 +9,8 @@ from feature_twin import Bases, assert_empty_sides, assert_same_alone, compare, 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jacana_torch.features.base import Block
-from jacana_torch.features.canvas import table_of
-from jacana_torch.features.context import (
+from jacana_torch.features.api import Block
+from jacana_torch.features.families.context import (
     LONGEST_RUN,
     Context,
     _nearest,
@@ -21,6 +20,7 @@ from jacana_torch.features.context import (
     run_length,
 )
 from jacana_torch.features.grid import Grid, Laid
+from jacana_torch.features.padded_grid import table_of
 from jacana_torch.types import Sentence, SentencePair
 
 

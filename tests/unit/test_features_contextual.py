@@ -9,7 +9,7 @@ from tiny_encoder import tiny_encoder
 
 from jacana_torch.encoders import checkpoint
 from jacana_torch.errors import ConfigError, MissingResource
-from jacana_torch.features.contextual import Contextual
+from jacana_torch.features.families.contextual import Contextual
 from jacana_torch.features.featureset import FeatureSet
 from jacana_torch.features.grid import Grid
 from jacana_torch.types import Sentence, SentencePair
@@ -71,7 +71,7 @@ def test_every_column_of_every_cell(family, flipped):
 
 
 def test_the_encoder_reads_a_sentence_once(family, monkeypatch):
-    from jacana_torch.features import contextual
+    from jacana_torch.features.families import contextual
 
     contextual._reader.cache_clear()
     read = []

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from jacana_torch.errors import JacanaError, MissingLayer
-from jacana_torch.features.base import Block
-from jacana_torch.features.dependency import Dependency
+from jacana_torch.features.api import Block
+from jacana_torch.features.dependency_relations import canonical
+from jacana_torch.features.families.dependency import Dependency
 from jacana_torch.features.featureset import FeatureSet
 from jacana_torch.features.grid import Grid
-from jacana_torch.features.relations import canonical
 from jacana_torch.types import Sentence, SentencePair
 
 WORDS = ["the", "The", "cat", "cats", "of", "on", "Rome", "saw", "seen", ",", "by", "teacher", "teachers"]

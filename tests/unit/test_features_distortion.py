@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from jacana_torch.features.base import EdgeFamily
-from jacana_torch.features.distortion import END_NAMES, START_NAMES, Distortion
+from jacana_torch.features.api import EdgeFamily
+from jacana_torch.features.families.distortion import END_NAMES, START_NAMES, Distortion
 
 LENGTHS = [*range(25), 40]
 

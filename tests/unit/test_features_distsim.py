@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jacana_torch.errors import ConfigError, JacanaError, MissingLayer
-from jacana_torch.features.count import CountedVectors, count_vectors
-from jacana_torch.features.distsim import DistSim
+from jacana_torch.features.counted_vectors import CountedVectors, count_vectors
+from jacana_torch.features.families.distsim import DistSim
 from jacana_torch.features.featureset import FeatureSet
 from jacana_torch.features.grid import Grid
 from jacana_torch.types import Sentence, SentencePair
@@ -166,7 +166,7 @@ def test_window_counts_and_similarities_equal_plain_python(lines, window, min_co
 
 
 def test_counting_in_batches_changes_nothing(monkeypatch):
-    from jacana_torch.features import count
+    from jacana_torch.features import counted_vectors as count
 
     sentences = [s for _ in range(3) for p in random_pairs(7) for s in (p.source, p.target)]
     for kind in ("window", "dependency"):

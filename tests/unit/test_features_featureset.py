@@ -7,13 +7,13 @@ import pytest
 from feature_twin import random_pairs
 
 from jacana_torch.errors import ConfigError
-from jacana_torch.features.base import Block, NodeBlocks
-from jacana_torch.features.distortion import Distortion
+from jacana_torch.features.api import Block, NodeBlocks
+from jacana_torch.features.families.distortion import Distortion
+from jacana_torch.features.families.pos import Pos
+from jacana_torch.features.families.position import Position
+from jacana_torch.features.families.string import String
 from jacana_torch.features.featureset import FeatureSet, blocks_of
 from jacana_torch.features.grid import Grid
-from jacana_torch.features.pos import Pos
-from jacana_torch.features.position import Position
-from jacana_torch.features.string import String
 
 
 class Made:

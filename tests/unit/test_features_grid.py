@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from jacana_torch.annotate.normalise import matching_form
 from jacana_torch.errors import MissingLayer
 from jacana_torch.features import coordinates as module
-from jacana_torch.features.base import Block
+from jacana_torch.features.api import Block
 from jacana_torch.features.grid import Grid
-from jacana_torch.features.meeting import Signal, WordKey, WordPairs
+from jacana_torch.features.word_pairs import Signal, WordKey, WordPairs
 from jacana_torch.types import Sentence, SentencePair
 
 tokens = st.lists(st.sampled_from(["a", "A", "bb", "—", "-", "😀", "中"]), max_size=5).map(tuple)

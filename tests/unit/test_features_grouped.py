@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from jacana_torch.aligners.scoring import known_columns
 from jacana_torch.crf.linear import add_scores, written_out
-from jacana_torch.features.base import Block, Grouped
+from jacana_torch.crf.scoring import known_columns
+from jacana_torch.features.api import Block, Grouped
 
 COUNT, WIDTH = 3, 2
 

@@ -8,7 +8,7 @@ from guess_twin import guessed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jacana_torch.features.guess import (
+from jacana_torch.features.approximate_parse import (
     RELATIONS,
     Guess,
     Words,

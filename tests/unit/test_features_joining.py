@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jacana_torch.features.base import Block, NodeBlocks
+from jacana_torch.features.api import Block, NodeBlocks
 from jacana_torch.features.joining import join, joined, written
 
 NAMES = ("a", "b", "c", "d")

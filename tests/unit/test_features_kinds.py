@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from feature_twin import Bases, assert_empty_sides, assert_same_alone, class_of, compare, random_pairs, table
 
-from jacana_torch.features.context import Context
+from jacana_torch.features.anchors import COLUMNS as PINS
+from jacana_torch.features.anchors import pinned
+from jacana_torch.features.families.context import Context
+from jacana_torch.features.families.kinds import ALIKE, KINDS, OF_ALIKE, OF_UNLIKE, WORD_KINDS, Kinds, word_kind
 from jacana_torch.features.grid import Grid
-from jacana_torch.features.kinds import ALIKE, KINDS, OF_ALIKE, OF_UNLIKE, WORD_KINDS, Kinds, word_kind
-from jacana_torch.features.pins import COLUMNS as PINS
-from jacana_torch.features.pins import pinned
 from jacana_torch.features.wordlists import FUNCTION_KINDS, FUNCTION_WORDS
 from jacana_torch.types import Sentence, SentencePair
 

@@ -16,14 +16,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jacana_torch.annotate.normalise import matching_form
-from jacana_torch.features import lexicon, meeting
-from jacana_torch.features.context import Context, heavy_similarity
-from jacana_torch.features.featureset import blocks_of
-from jacana_torch.features.grid import Grid
-from jacana_torch.features.lexicon import Lexicon
-from jacana_torch.features.meeting import Memory, Signal, WordKey, WordPairs
-from jacana_torch.features.pos import TAG, Pos, same_tag
-from jacana_torch.features.string import (
+from jacana_torch.features import lexicon
+from jacana_torch.features import word_pairs as meeting
+from jacana_torch.features.families.context import Context, heavy_similarity
+from jacana_torch.features.families.pos import TAG, Pos, same_tag
+from jacana_torch.features.families.string import (
     FORM,
     String,
     base_similarity,
@@ -31,6 +28,10 @@ from jacana_torch.features.string import (
     identical_words,
     same_words,
 )
+from jacana_torch.features.featureset import blocks_of
+from jacana_torch.features.grid import Grid
+from jacana_torch.features.lexicon import Lexicon
+from jacana_torch.features.word_pairs import Memory, Signal, WordKey, WordPairs
 from jacana_torch.types import Sentence, SentencePair
 
 LEMMA = WordKey(matching_form, ("lemma", "pos"))

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from jacana_torch.errors import MissingLayer
+from jacana_torch.features.families.ner import Ner
 from jacana_torch.features.featureset import FeatureSet
 from jacana_torch.features.grid import Grid
-from jacana_torch.features.ner import Ner
-from jacana_torch.features.spans import acronym_letters, entity_spans, name_spans
+from jacana_torch.features.name_spans import acronym_letters, entity_spans, name_spans
 from jacana_torch.types import Sentence, SentencePair
 
 WORDS = "Ann Lee Bank of Norland N.B. BN the met in Bay , gross domestic product GDP BoN Lee".split()

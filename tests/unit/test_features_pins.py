@@ -7,8 +7,8 @@ import pytest
 from context_twin import Company
 from feature_twin import Bases, random_pairs
 
+from jacana_torch.features.anchors import COLUMNS, pinned
 from jacana_torch.features.grid import Grid
-from jacana_torch.features.pins import COLUMNS, pinned
 from jacana_torch.types import Sentence, SentencePair
 
 

@@ -7,9 +7,9 @@ import pytest
 from feature_twin import Bases, assert_empty_sides, assert_same_alone, compare, random_pairs, table
 
 from jacana_torch.errors import MissingLayer
+from jacana_torch.features.families.pos import Pos
 from jacana_torch.features.featureset import blocks_of
 from jacana_torch.features.grid import Grid
-from jacana_torch.features.pos import Pos
 from jacana_torch.types import Sentence, SentencePair
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from feature_twin import assert_empty_sides, assert_same_alone, compare, random_pairs
 
+from jacana_torch.features.families.position import Position
 from jacana_torch.features.grid import Grid
-from jacana_torch.features.position import Position
 from jacana_torch.types import Sentence, SentencePair
 
 LONG = SentencePair(Sentence(("x",) * 45), Sentence(("y",) * 3))

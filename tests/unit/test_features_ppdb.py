@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from jacana_torch.errors import MissingLayer
-from jacana_torch.features.dependency import Dependency
+from jacana_torch.features.families.dependency import Dependency
+from jacana_torch.features.families.ppdb import Ppdb
 from jacana_torch.features.featureset import FeatureSet
 from jacana_torch.features.grid import Grid
-from jacana_torch.features.ppdb import Ppdb
 from jacana_torch.types import Sentence, SentencePair
 
 PAIRS = [("begin", "start"), ("buys", "purchases"), ("buy", "purchase"), ("big", "large"), ("larger", "bigger")]

@@ -12,25 +12,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jacana_torch import resources
-from jacana_torch.aligners import scoring
-from jacana_torch.aligners.scoring import Scorer, node_scores
+from jacana_torch.crf import scoring
 from jacana_torch.crf.layout import Layout
+from jacana_torch.crf.scoring import Scorer, node_scores
 from jacana_torch.errors import ConfigError
 from jacana_torch.features import coordinates as grids
-from jacana_torch.features.base import Block, NodeBlocks
-from jacana_torch.features.context import Context
-from jacana_torch.features.dependency import Dependency
-from jacana_torch.features.distortion import Distortion
-from jacana_torch.features.distsim import DistSim
+from jacana_torch.features.api import Block, NodeBlocks
+from jacana_torch.features.families.context import Context
+from jacana_torch.features.families.dependency import Dependency
+from jacana_torch.features.families.distortion import Distortion
+from jacana_torch.features.families.distsim import DistSim
+from jacana_torch.features.families.ner import Ner
+from jacana_torch.features.families.pos import Pos
+from jacana_torch.features.families.position import Position
+from jacana_torch.features.families.string import String
+from jacana_torch.features.families.wordnet import WordNet
 from jacana_torch.features.featureset import FeatureSet, blocks_of
 from jacana_torch.features.grid import Grid
-from jacana_torch.features.meeting import WordPairs
-from jacana_torch.features.ner import Ner
-from jacana_torch.features.pos import Pos
-from jacana_torch.features.position import Position
-from jacana_torch.features.string import String
-from jacana_torch.features.vectors import Vectors
-from jacana_torch.features.wordnet import WordNet
+from jacana_torch.features.vector_similarity import Vectors
+from jacana_torch.features.word_pairs import WordPairs
 from jacana_torch.types import Sentence, SentencePair
 
 PLAIN = (String(), Context(), Position(), Pos(), Dependency(relation_pairs=True), Ner(), DistSim(), Distortion())

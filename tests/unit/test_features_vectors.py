@@ -12,7 +12,7 @@ from jacana_torch import resources
 from jacana_torch.errors import ConfigError, MissingResource
 from jacana_torch.features.featureset import FeatureSet, blocks_of
 from jacana_torch.features.grid import Grid
-from jacana_torch.features.vectors import Vectors, label_of
+from jacana_torch.features.vector_similarity import Vectors, label_of
 from jacana_torch.types import Sentence, SentencePair
 
 KNOWN = "red blue fox hen ran sat the barn (".split()

@@ -14,9 +14,9 @@ from feature_twin import Bases, assert_empty_sides, assert_same_alone, compare, 
 
 from jacana_torch import resources
 from jacana_torch.errors import MissingLayer
+from jacana_torch.features.families.wordnet import WordNet
 from jacana_torch.features.featureset import blocks_of
 from jacana_torch.features.grid import Grid
-from jacana_torch.features.wordnet import WordNet
 from jacana_torch.resources.wordnet_graph import RELATIONS
 from jacana_torch.types import Sentence, SentencePair
 

@@ -9,12 +9,12 @@ import sys
 
 import pytest
 
-from jacana_torch import heap
+from jacana_torch.util import heap
 
 PROGRAM = """
 import resource, sys
 import numpy as np
-from jacana_torch import heap
+from jacana_torch.util import heap
 kept = heap.keep_freed() if sys.argv[1] == "keep" else None
 def batch():
     blocks = [np.ones(3 << 17) for _ in range(12)]  # 3 MiB each

@@ -9,14 +9,15 @@ import numpy as np
 import pytest
 from templates import corpus, layerless
 
-from jacana_torch import corpora, experiment
+from jacana_torch import corpora
 from jacana_torch.aligners.bidirectional import Bidirectional
-from jacana_torch.aligners.unsupervised.agreement import Agreement
-from jacana_torch.aligners.unsupervised.directed import LONGEST, lexicon
-from jacana_torch.aligners.unsupervised.hmm import Hmm
-from jacana_torch.aligners.unsupervised.ibm1 import Ibm1
 from jacana_torch.errors import ConfigError, CorpusError, ModelError
 from jacana_torch.evaluate import score
+from jacana_torch.systems.unsupervised.agreement import Agreement
+from jacana_torch.systems.unsupervised.directed import LONGEST, lexicon
+from jacana_torch.systems.unsupervised.hmm import Hmm
+from jacana_torch.systems.unsupervised.ibm1 import Ibm1
+from jacana_torch.train import loop as experiment
 from jacana_torch.types import Alignment, Example, Sentence, SentencePair
 
 TRAINING, HELD_OUT = layerless(corpus(60)), layerless(corpus(30, seed=4))

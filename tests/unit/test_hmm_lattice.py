@@ -12,8 +12,8 @@ from hmm_twin import Pair
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jacana_torch.aligners.unsupervised.jumps import JumpCounts, Jumps
-from jacana_torch.aligners.unsupervised.lattice import Chains, Moves, best_paths, independent, posteriors
+from jacana_torch.systems.unsupervised.jumps import JumpCounts, Jumps
+from jacana_torch.systems.unsupervised.lattice import Chains, Moves, best_paths, independent, posteriors
 
 SIZES = st.lists(st.tuples(st.integers(1, 4), st.integers(1, 4)), min_size=1, max_size=3)
 

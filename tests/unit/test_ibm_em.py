@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from scipy.special import digamma, gammaln
 from scipy.stats import dirichlet
 
-from jacana_torch.aligners.unsupervised.agreement import agreed
-from jacana_torch.aligners.unsupervised.em import Direction, Settings, as_expected, iterate, shares
-from jacana_torch.aligners.unsupervised.jumps import Jumps
-from jacana_torch.aligners.unsupervised.lattice import Moves, Posterior
-from jacana_torch.aligners.unsupervised.table import NEVER, Table
-from jacana_torch.aligners.unsupervised.text import Text
+from jacana_torch.systems.unsupervised.agreement import agreed
+from jacana_torch.systems.unsupervised.em import Direction, Settings, as_expected, iterate, shares
+from jacana_torch.systems.unsupervised.jumps import Jumps
+from jacana_torch.systems.unsupervised.lattice import Moves, Posterior
+from jacana_torch.systems.unsupervised.table import NEVER, Table
+from jacana_torch.systems.unsupervised.text import Text
 
 WORDS = "ant bee cat dog eel fox".split()
 TEXTS = st.lists(

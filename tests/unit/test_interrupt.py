@@ -18,9 +18,10 @@ import pytest
 from templates import corpus, layerless
 
 import jacana_torch
-from jacana_torch import corpora, run
+from jacana_torch import corpora
 from jacana_torch.aligners.base import TrainingReport
 from jacana_torch.aligners.bidirectional import Bidirectional
+from jacana_torch.cli import hydra as run
 
 ROOT = Path(__file__).parents[2]
 OVERRIDES = [

@@ -15,8 +15,11 @@ from PIL import Image
 from templates import corpus, layerless
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from jacana_torch import corpora, judging, persist, run
+from jacana_torch import corpora
+from jacana_torch.cli import hydra as run
 from jacana_torch.evaluate.calibration import Reliability, reliability
+from jacana_torch.model import persist
+from jacana_torch.train import diagnostics as judging
 from jacana_torch.train import lettering, pictures
 from jacana_torch.train.tracking import TensorBoard, Tracker
 from jacana_torch.types import Alignment, Example, Sentence, SentencePair

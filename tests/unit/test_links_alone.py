@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_together import trained
 
-from jacana_torch.model import Model
+from jacana_torch.model.model import Model
 from jacana_torch.types import Alignment, Example, Sentence, SentencePair, trusted
 
 

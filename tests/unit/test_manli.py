@@ -11,14 +11,14 @@ import pytest
 from templates import corpus
 
 from jacana_torch.aligners.base import Trainable, learnable
-from jacana_torch.aligners.manli.aligner import Manli
-from jacana_torch.aligners.manli.exact import ManliExact
-from jacana_torch.aligners.manli.gold import reachable
-from jacana_torch.aligners.manli.packing import decode
-from jacana_torch.aligners.manli.perceptron import Progress, Rates, learn
 from jacana_torch.errors import ConfigError, ModelError
 from jacana_torch.evaluate import score
-from jacana_torch.model import Model
+from jacana_torch.model.model import Model
+from jacana_torch.systems.manli.exact import ManliExact
+from jacana_torch.systems.manli.gold_edits import reachable
+from jacana_torch.systems.manli.manli import Manli
+from jacana_torch.systems.manli.packing import decode
+from jacana_torch.systems.manli.perceptron import Progress, Rates, learn
 from jacana_torch.types import Alignment, Example, Sentence, SentencePair
 
 sys.path.append(str(Path(__file__).parents[1] / "contract"))
@@ -35,7 +35,7 @@ def trained(kind=Manli, examples=TRAINING, **settings):
     return aligner
 
 
-@pytest.mark.parametrize("kind", ["manli.aligner.Manli", "manli.exact.ManliExact"])
+@pytest.mark.parametrize("kind", ["manli.manli.Manli", "manli.exact.ManliExact"])
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 def test_the_contract_is_kept_without_resources(check, kind, contracts):
     check(contracts(kind))
@@ -47,7 +47,7 @@ def contracts(tmp_path_factory):
 
     def contract(kind):
         if kind not in made:
-            config = {"_target_": f"jacana_torch.aligners.{kind}", **QUICK}
+            config = {"_target_": f"jacana_torch.systems.{kind}", **QUICK}
             made[kind] = Contract(config, tmp_path_factory.mktemp("model"))
         return made[kind]
 
@@ -195,7 +195,7 @@ def test_no_more_is_held_at_once_than_fits_and_batches_leave_nothing_out(monkeyp
     edits = {id(pair): len(pair.source) * len(pair.target) * aligner.max_phrase**2 for pair in pairs}
     most = 2 * max(edits.values())
     for limit in (1, most, sum(edits.values())):
-        monkeypatch.setattr("jacana_torch.aligners.manli.aligner.AT_ONCE", limit)
+        monkeypatch.setattr("jacana_torch.systems.manli.manli.AT_ONCE", limit)
         batches = list(aligner._batches(pairs))
         assert [pair for batch in batches for pair in batch] == pairs
         assert all(len(batch) == 1 or sum(edits[id(pair)] for pair in batch) <= limit for batch in batches)

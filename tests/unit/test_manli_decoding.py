@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from manli_twin import best, meets, tokens
 from manli_twin import spans as plain_spans
 
-from jacana_torch.aligners.manli import annealing, packing
-from jacana_torch.aligners.manli.annealing import Schedule, anneal
-from jacana_torch.aligners.manli.phrases import spans_of
-from jacana_torch.aligners.manli.programme import maximise
-from jacana_torch.aligners.manli.syntax import conditions, decode_under
 from jacana_torch.errors import ConfigError
+from jacana_torch.systems.manli import annealing, packing
+from jacana_torch.systems.manli.annealing import Schedule, anneal
+from jacana_torch.systems.manli.phrases import spans_of
+from jacana_torch.systems.manli.programme import maximise
+from jacana_torch.systems.manli.syntax import conditions, decode_under
 from jacana_torch.types import Sentence, SentencePair
 
 SIZES = st.tuples(st.integers(1, 4), st.integers(1, 3), st.integers(1, 3))

@@ -13,11 +13,11 @@ from manli_twin import alignments, tokens
 from templates import corpus
 
 from jacana_torch import resources
-from jacana_torch.aligners.manli.features import LARGE, LEVELS, Extractor
-from jacana_torch.aligners.manli.gold import INVENTED, links_of, reachable
-from jacana_torch.aligners.manli.phrases import Entries, constituents, spans_of
-from jacana_torch.aligners.manli.similarity import SAME_WORD, Similarity, Word, acronym_of, words_of
 from jacana_torch.errors import ConfigError, MissingLayer
+from jacana_torch.systems.manli.edit_features import LARGE, LEVELS, Extractor
+from jacana_torch.systems.manli.gold_edits import INVENTED, links_of, reachable
+from jacana_torch.systems.manli.lexical_similarity import SAME_WORD, Similarity, Word, acronym_of, words_of
+from jacana_torch.systems.manli.phrases import Entries, constituents, spans_of
 from jacana_torch.types import Alignment, Sentence, SentencePair
 
 PLAIN = Similarity(wordnet=False, vectors=None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from jacana_torch.train.minimise import DivergedError, minimise
+from jacana_torch.optimize.minimise import DivergedError, minimise
 
 
 def logistic(columns: int = 30, l2: float = 0.01, seed: int = 0):

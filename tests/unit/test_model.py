@@ -9,7 +9,7 @@ from templates import corpus, layerless
 
 from jacana_torch import resources
 from jacana_torch.errors import ConfigError, MissingLayer, MissingResource
-from jacana_torch.model import Model, as_pair
+from jacana_torch.model.model import Model, as_pair
 from jacana_torch.types import Alignment, Sentence, SentencePair
 
 

@@ -14,23 +14,23 @@ import torch
 from templates import corpus, layerless
 from tiny_encoder import tiny_encoder
 
-from jacana_torch import persist
 from jacana_torch.aligners.neural import readings
-from jacana_torch.aligners.neural.aligner import Neural
 from jacana_torch.aligners.neural.cells import alignment_of, batches, chances_of, gold_of
 from jacana_torch.aligners.neural.fitting import mean_loss
 from jacana_torch.aligners.neural.inputs import Batch, Columns, inputs_of
 from jacana_torch.aligners.neural.network import Contextual
+from jacana_torch.aligners.neural.neural import Neural
 from jacana_torch.crf.inference import marginals
 from jacana_torch.errors import ConfigError, ModelError
 from jacana_torch.evaluate import score
-from jacana_torch.features.context import Context
-from jacana_torch.features.distortion import Distortion
+from jacana_torch.features.families.context import Context
+from jacana_torch.features.families.distortion import Distortion
+from jacana_torch.features.families.pos import Pos
+from jacana_torch.features.families.position import Position
+from jacana_torch.features.families.string import String
 from jacana_torch.features.featureset import FeatureSet
-from jacana_torch.features.pos import Pos
-from jacana_torch.features.position import Position
-from jacana_torch.features.string import String
-from jacana_torch.model import Model
+from jacana_torch.model import persist
+from jacana_torch.model.model import Model
 from jacana_torch.types import Alignment, Example, Sentence, SentencePair
 
 sys.path.append(str(Path(__file__).parents[1] / "contract"))
@@ -173,7 +173,7 @@ def test_what_a_fixed_encoder_saw_is_remembered_until_another_is_asked(encoder, 
 
 
 def test_members_share_an_encoder_that_learns_nothing_more(encoder, tmp_path):
-    config = {"model": {"_target_": "jacana_torch.model.Model", "aligner": {}}}
+    config = {"model": {"_target_": "jacana_torch.model.model.Model", "aligner": {}}}
     settings = {"encoder": encoder, "rank": 2, "views": 2, "rate": 1e-2}
     first = aligner(**settings)
     first.fit(TRAINING)
@@ -284,10 +284,10 @@ def test_restored_it_says_the_same(settings, tmp_path):
 
 def test_the_contract_holds_with_an_encoder(encoder, tmp_path):
     string, edges = (
-        {"_target_": f"jacana_torch.features.{x}"} for x in ("string.String", "distortion.Distortion")
+        {"_target_": f"jacana_torch.features.families.{x}"} for x in ("string.String", "distortion.Distortion")
     )
     config = {
-        "_target_": "jacana_torch.aligners.neural.aligner.Neural", "families": {"string": string, "jumps": edges},
+        "_target_": "jacana_torch.aligners.neural.neural.Neural", "families": {"string": string, "jumps": edges},
         "encoder": encoder, "rank": 2, "views": 2, "width": 8, "blocks": 1, "epochs": 3,
     }  # fmt: skip
     contract = Contract(config, tmp_path)
@@ -296,7 +296,7 @@ def test_the_contract_holds_with_an_encoder(encoder, tmp_path):
 
 
 def test_it_starts_from_another_model(trained, tmp_path):
-    config = {"model": {"_target_": "jacana_torch.model.Model", "aligner": {}}}
+    config = {"model": {"_target_": "jacana_torch.model.model.Model", "aligner": {}}}
     persist.save(Model(trained), tmp_path / "model", config, {})
     started = aligner(start=str(tmp_path), rate=0.0, epochs=1, batch_pairs=4)
     started.fit(TRAINING[:4])

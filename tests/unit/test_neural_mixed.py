@@ -8,20 +8,20 @@ import numpy as np
 import pytest
 from templates import corpus
 
-from jacana_torch import persist
 from jacana_torch.aligners.bidirectional import Bidirectional
+from jacana_torch.aligners.combination import Weighing
 from jacana_torch.aligners.crf import Crf
-from jacana_torch.aligners.neural.aligner import Neural
 from jacana_torch.aligners.neural.mixed import Mixed
+from jacana_torch.aligners.neural.neural import Neural
 from jacana_torch.aligners.posterior import both_ways
-from jacana_torch.aligners.weighing import Weighing
 from jacana_torch.errors import ConfigError, MissingResource
 from jacana_torch.evaluate import score
-from jacana_torch.features.context import Context
-from jacana_torch.features.distortion import Distortion
-from jacana_torch.features.position import Position
-from jacana_torch.features.string import String
-from jacana_torch.model import Model
+from jacana_torch.features.families.context import Context
+from jacana_torch.features.families.distortion import Distortion
+from jacana_torch.features.families.position import Position
+from jacana_torch.features.families.string import String
+from jacana_torch.model import persist
+from jacana_torch.model.model import Model
 from jacana_torch.types import Alignment, Sentence, SentencePair
 
 TRAINING, HELD_OUT = corpus(24), corpus(10, seed=7)
@@ -73,7 +73,7 @@ def test_the_chances_of_a_network_are_what_it_aligns_by(trained):
 
 def test_it_does_not_matter_how_many_pairs_are_looked_at_together(trained, monkeypatch):
     together = trained.network.chances(PAIRS)
-    monkeypatch.setattr("jacana_torch.aligners.neural.aligner.AT_A_TIME", 4)
+    monkeypatch.setattr("jacana_torch.aligners.neural.neural.AT_A_TIME", 4)
     for expected, found in zip(together, trained.network.chances(PAIRS), strict=True):
         np.testing.assert_allclose(found, expected, atol=1e-6)
 
@@ -118,7 +118,7 @@ def test_weights_are_learnt_from_pairs_that_neither_part_saw(monkeypatch):
 
 
 def test_a_network_goes_on_from_one_that_was_mixed(trained, tmp_path):
-    config = {"model": {"_target_": "jacana_torch.model.Model", "aligner": {}}}
+    config = {"model": {"_target_": "jacana_torch.model.model.Model", "aligner": {}}}
     persist.save(Model(trained), tmp_path / "model", config, {})
     other = aligner(network={"members": 2, "start": str(tmp_path / "model"), "rate": 0.0, "epochs": 1})
     other.network.fit(TRAINING[:4])

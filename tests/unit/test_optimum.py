@@ -11,10 +11,10 @@ from templates import corpus
 from jacana_torch.aligners.crf import Crf
 from jacana_torch.crf.objective import Objective
 from jacana_torch.crf.states import gold_states, readings
-from jacana_torch.features.distortion import Distortion
-from jacana_torch.features.pos import Pos
-from jacana_torch.features.position import Position
-from jacana_torch.features.string import String
+from jacana_torch.features.families.distortion import Distortion
+from jacana_torch.features.families.pos import Pos
+from jacana_torch.features.families.position import Position
+from jacana_torch.features.families.string import String
 
 
 def crf(**settings) -> Crf:

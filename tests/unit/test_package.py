@@ -94,7 +94,7 @@ def files_under(folder: str, pattern: str) -> set[str]:
 def test_the_wheel_holds_every_module_config_and_model(wheel):
     held = set(zipfile.ZipFile(wheel).namelist())
     wanted = files_under("jacana_torch", "*.py") | {"jacana_torch/py.typed"}
-    wanted |= files_under("jacana_torch/models", "*")
+    wanted |= files_under("jacana_torch/model/shipped", "*")
     wanted |= {f"jacana_torch/{path}" for path in files_under("conf", "*.yaml")}
     assert len(wanted) > 20
     assert wanted - held == set()

@@ -12,7 +12,7 @@ import traceback
 import pytest
 
 from jacana_torch.errors import CorpusError, JacanaError
-from jacana_torch.parallel import ALONE, PER_WORKER, WorkerDied, available, ordered
+from jacana_torch.util.parallel import ALONE, PER_WORKER, WorkerDied, available, ordered
 
 fork_only = pytest.mark.skipif(sys.platform != "linux", reason="workers are forked on Linux alone")
 
@@ -187,7 +187,7 @@ def test_beside_a_thread_nothing_is_forked(start):
     """Seen from a process of its own: whoever runs tests side by side has threads."""
     code = f"""if True:
         import _thread, threading, time
-        from jacana_torch.parallel import usual_method
+        from jacana_torch.util.parallel import usual_method
         print(usual_method())
         stop = threading.Lock()
         stop.acquire()

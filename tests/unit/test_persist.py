@@ -16,13 +16,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from templates import corpus
 
-from jacana_torch import persist, resources
+from jacana_torch import resources
 from jacana_torch.errors import ConfigError, JacanaError, MissingResource, ModelError
-from jacana_torch.model import Model
+from jacana_torch.model import persist
+from jacana_torch.model.model import Model
 
 CRF = {"_target_": "jacana_torch.aligners.crf.Crf", "max_iterations": 30}
 FAMILIES = {
-    name: {"_target_": f"jacana_torch.features.{name}.{name.title()}"} for name in ("string", "pos", "distortion")
+    name: {"_target_": f"jacana_torch.features.families.{name}.{name.title()}"}
+    for name in ("string", "pos", "distortion")
 }
 
 
@@ -30,7 +32,10 @@ def config_of(**aligner) -> dict:
     direction = {**CRF, "families": FAMILIES, **aligner}
     both = {"_target_": "jacana_torch.aligners.bidirectional.Bidirectional"}
     both |= {"forward": direction, "backward": direction, "symmetrize": "grow-diag"}
-    return {"description": "from templates", "model": {"_target_": "jacana_torch.model.Model", "aligner": both}}
+    return {
+        "description": "from templates",
+        "model": {"_target_": "jacana_torch.model.model.Model", "aligner": both},
+    }
 
 
 @pytest.fixture(scope="module")
@@ -168,10 +173,10 @@ def change(directory: Path, how) -> None:
         ("subprocess.Popen", "JACANA_TRUST=subprocess"),
         ("builtins.eval", "JACANA_TRUST=builtins"),
         ("jacana_torch_evil.Thing", "JACANA_TRUST=jacana_torch_evil"),
-        ("jacana_torch.persist.os.system", "cannot be imported"),
-        ("jacana_torch.persist.shutil", "not a type"),
-        ("jacana_torch.persist.save", "not a type"),
-        ("jacana_torch.persist.Model", "not a type of jacana_torch.persist"),
+        ("jacana_torch.model.persist.os.system", "cannot be imported"),
+        ("jacana_torch.model.persist.shutil", "not a type"),
+        ("jacana_torch.model.persist.save", "not a type"),
+        ("jacana_torch.model.persist.Model", "not a type of jacana_torch.model.persist"),
         ("jacana_torch.nowhere.Thing", "cannot be imported"),
         ("jacana_torch.types.Sentence", "Sentence"),
         ("jacana_torch", "JACANA_TRUST"),
@@ -251,7 +256,7 @@ def test_a_writer_that_is_killed_leaves_no_half_model(saved, tmp_path):
     """Saving over and over until killed: what is there loads, at whatever moment that was."""
     target = tmp_path / "model"
     code = f"""
-from jacana_torch import persist
+from jacana_torch.model import persist
 model = persist.load({str(saved)!r})
 print("ready", flush=True)
 while True:
@@ -326,11 +331,13 @@ def test_what_the_shipped_models_lack_is_told(shipped):
 
 def test_a_model_knows_what_it_needs():
     def needs(annotate, *families):
-        parts = {name: {"_target_": f"jacana_torch.features.{m}.{c}", **more} for name, m, c, more in families}
+        parts = {
+            name: {"_target_": f"jacana_torch.features.families.{m}.{c}", **more} for name, m, c, more in families
+        }
         direction = {**CRF, "families": {"string": FAMILIES["string"], **parts}}
         aligner = {"_target_": "jacana_torch.aligners.bidirectional.Bidirectional"}
         aligner |= {"forward": direction, "backward": direction}
-        config = {"_target_": "jacana_torch.model.Model", "aligner": aligner, "annotate": annotate}
+        config = {"_target_": "jacana_torch.model.model.Model", "aligner": aligner, "annotate": annotate}
         return persist.resources_of(persist.build(config))
 
     nltk = {"_target_": "jacana_torch.annotate.nltk.NltkAnnotator"}

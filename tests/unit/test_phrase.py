@@ -13,18 +13,18 @@ from templates import corpus
 
 from jacana_torch import resources
 from jacana_torch.aligners.bidirectional import Bidirectional
-from jacana_torch.aligners.phrase.aligner import PhraseCrf
-from jacana_torch.aligners.phrase.gold import gold_segments, links_of
-from jacana_torch.crf.semi_layout import SemiLayout
 from jacana_torch.errors import ConfigError, MissingLayer, ModelError
 from jacana_torch.evaluate import score
-from jacana_torch.experiment import predictions
-from jacana_torch.features.distortion import Distortion
+from jacana_torch.features.families.distortion import Distortion
+from jacana_torch.features.families.pos import Pos
+from jacana_torch.features.families.position import Position
+from jacana_torch.features.families.string import String
+from jacana_torch.features.families.wordnet import WordNet
 from jacana_torch.features.grid import Grid
-from jacana_torch.features.pos import Pos
-from jacana_torch.features.position import Position
-from jacana_torch.features.string import String
-from jacana_torch.features.wordnet import WordNet
+from jacana_torch.systems.phrase.gold_segments import gold_segments, links_of
+from jacana_torch.systems.phrase.phrase_crf import PhraseCrf
+from jacana_torch.systems.phrase.semi_layout import SemiLayout
+from jacana_torch.train.loop import predictions
 from jacana_torch.types import Alignment, Example, Sentence, SentencePair
 
 quick = settings(max_examples=60, deadline=None)
@@ -282,7 +282,7 @@ def test_pairs_prepared_for_other_features_are_refused():
 
 
 def test_ctrl_c_before_phrases_are_learnt_keeps_what_words_have_taught(monkeypatch):
-    from jacana_torch.aligners.phrase import aligner as module
+    from jacana_torch.systems.phrase import phrase_crf as module
 
     calls = iter(range(100))
     evaluate = module.Objective.__call__

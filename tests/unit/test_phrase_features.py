@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jacana_torch import resources
-from jacana_torch.aligners.phrase.features import phrase_blocks
-from jacana_torch.crf.semi_layout import SemiLayout
 from jacana_torch.features.grid import Grid
 from jacana_torch.features.wordlists import stem
+from jacana_torch.systems.phrase.phrase_features import phrase_blocks
+from jacana_torch.systems.phrase.semi_layout import SemiLayout
 from jacana_torch.types import Sentence, SentencePair
 
 quick = settings(max_examples=60, deadline=None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jacana_torch.aligners.portions import portions
+from jacana_torch.util.batches import portions
 
 
 @given(st.lists(st.integers(0, 30)), st.integers(0, 50))

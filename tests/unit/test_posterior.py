@@ -15,17 +15,17 @@ from hypothesis import strategies as st
 
 from jacana_torch.aligners import posterior as module
 from jacana_torch.aligners.bidirectional import Bidirectional
+from jacana_torch.aligners.combination import Sample, Weighing, weighed
 from jacana_torch.aligners.crf import Crf
 from jacana_torch.aligners.posterior import Posterior, both_ways, held_out, sampled
-from jacana_torch.aligners.unsupervised.hmm import Hmm
-from jacana_torch.aligners.weighing import Sample, Weighing, weighed
 from jacana_torch.crf.expected import expected_f1_links
 from jacana_torch.errors import ConfigError
 from jacana_torch.evaluate import score
-from jacana_torch.features.context import Context
-from jacana_torch.features.distortion import Distortion
-from jacana_torch.features.string import String
+from jacana_torch.features.families.context import Context
+from jacana_torch.features.families.distortion import Distortion
+from jacana_torch.features.families.string import String
 from jacana_torch.symmetrize import SYMMETRIZERS
+from jacana_torch.systems.unsupervised.hmm import Hmm
 from jacana_torch.types import Alignment, Example, Sentence, SentencePair
 
 WORDS = ("a", "barn", "barns", "red", "read", "Reds", "7", "b")

@@ -9,19 +9,20 @@ from feature_twin import random_pairs
 from test_explain import matrix_scores
 from test_remember import WORDS, examples
 
-from jacana_torch import experiment, persist
 from jacana_torch.aligners.base import learnable
 from jacana_torch.aligners.crf import Crf
-from jacana_torch.aligners.phrase.aligner import PhraseCrf
-from jacana_torch.aligners.scoring import node_scores
 from jacana_torch.crf.objective import Objective
+from jacana_torch.crf.scoring import node_scores
 from jacana_torch.crf.states import readings
 from jacana_torch.errors import ConfigError
-from jacana_torch.features.context import Context
-from jacana_torch.features.distortion import Distortion
+from jacana_torch.features.families.context import Context
+from jacana_torch.features.families.distortion import Distortion
+from jacana_torch.features.families.kinds import Kinds
+from jacana_torch.features.families.string import String
 from jacana_torch.features.grid import Grid
-from jacana_torch.features.kinds import Kinds
-from jacana_torch.features.string import String
+from jacana_torch.model import persist
+from jacana_torch.systems.phrase.phrase_crf import PhraseCrf
+from jacana_torch.train import loop as experiment
 from jacana_torch.train.tracking import Tracker
 
 LEAST = 0.05
@@ -87,7 +88,7 @@ def test_a_smaller_model_is_a_smaller_file(tmp_path):
     sizes = {}
     for prune in (0.0, LEAST):
         aligner = composed("features=[string,distortion]", f"trainer.prune={prune}")["aligner"]
-        config = {"_target_": "jacana_torch.model.Model", "aligner": aligner, "annotate": None}
+        config = {"_target_": "jacana_torch.model.model.Model", "aligner": aligner, "annotate": None}
         model = persist.build(config)
         model.aligner.fit(examples(2, 20))
         again = persist.load(persist.save(model, tmp_path / str(prune), {"model": config}, {}))

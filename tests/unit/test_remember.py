@@ -14,19 +14,19 @@ from memory_enumeration import Remembered
 from test_explain import assert_margin_adds_up, matrix_scores
 from test_features_distortion import rows, transition
 
-from jacana_torch import persist
 from jacana_torch.aligners.bidirectional import Bidirectional
 from jacana_torch.aligners.crf import Crf
-from jacana_torch.aligners.phrase.aligner import PhraseCrf
 from jacana_torch.aligners.posterior import Posterior
 from jacana_torch.crf.spaces import PLAIN, REMEMBERING
 from jacana_torch.errors import ConfigError
-from jacana_torch.features.context import Context
-from jacana_torch.features.distortion import Distortion
+from jacana_torch.features.families.context import Context
+from jacana_torch.features.families.distortion import Distortion
+from jacana_torch.features.families.string import String
 from jacana_torch.features.featureset import FeatureSet
 from jacana_torch.features.grid import Grid
-from jacana_torch.features.string import String
-from jacana_torch.model import Model
+from jacana_torch.model import persist
+from jacana_torch.model.model import Model
+from jacana_torch.systems.phrase.phrase_crf import PhraseCrf
 from jacana_torch.types import Alignment, Example, Sentence, SentencePair
 
 WORDS = ("a", "barn", "barns", "red", "read", "7", "b")
@@ -159,12 +159,16 @@ def test_reasons_rivals_and_posteriors_are_those_of_all_paths():
 
 def test_a_model_that_remembers_is_saved_and_comes_back(tmp_path):
     config = composed("features=[string,distortion]", "aligner.forward.remember=true", "symmetrize=posterior")
-    model = persist.build({"_target_": "jacana_torch.model.Model", "aligner": config["aligner"], "annotate": None})
+    model = persist.build(
+        {"_target_": "jacana_torch.model.model.Model", "aligner": config["aligner"], "annotate": None}
+    )
     assert model.aligner.forward.remember and model.aligner.backward.remember
     model.aligner.symmetrize = Posterior(folds=2)
     model.aligner.fit(examples(3, 25))
     assert any(name.startswith("distortion.gap_") for name in model.aligner.backward.names)
-    about = {"model": {"_target_": "jacana_torch.model.Model", "aligner": config["aligner"], "annotate": None}}
+    about = {
+        "model": {"_target_": "jacana_torch.model.model.Model", "aligner": config["aligner"], "annotate": None}
+    }
     again = persist.load(persist.save(model, tmp_path / "model", about, {}))
     assert again.aligner.forward.remember
     assert again.align(held_out()) == Model(model.aligner).align(held_out())

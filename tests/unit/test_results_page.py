@@ -9,7 +9,7 @@ import pytest
 import yaml
 from composed import CONF, options
 
-from jacana_torch import run
+from jacana_torch.cli import hydra as run
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
 

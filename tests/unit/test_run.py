@@ -14,7 +14,8 @@ import torch
 from templates import corpus, layerless
 
 import jacana_torch
-from jacana_torch import corpora, run
+from jacana_torch import corpora
+from jacana_torch.cli import hydra as run
 from jacana_torch.cli import main
 from jacana_torch.evaluate import score as score_of
 
@@ -336,7 +337,14 @@ def test_a_file_of_this_folder_is_not_taken_for_one_of_data_root(train, files):
 def test_the_module_is_the_same_command(files, tmp_path):
     """Also that nothing heavy is loaded to say what is wrong."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-m", "jacana_torch.run", f"data.root={files}", "data.train=[words.jsonl]", *FAST]
+    command = [
+        sys.executable,
+        "-m",
+        "jacana_torch.cli.hydra",
+        f"data.root={files}",
+        "data.train=[words.jsonl]",
+        *FAST,
+    ]
 
     def start(*more: str) -> subprocess.CompletedProcess:
         return subprocess.run(

@@ -14,8 +14,8 @@ import pytest
 from commands import WORDS, whole
 from serving import JSON, served, until
 
-from jacana_torch import persist
-from jacana_torch.model import Model
+from jacana_torch.model import persist
+from jacana_torch.model.model import Model
 from jacana_torch.types import Alignment
 
 pytest.importorskip("starlette", reason="the extra serve is not installed")

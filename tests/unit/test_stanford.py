@@ -13,15 +13,15 @@ from templates import corpus
 
 from jacana_torch import resources
 from jacana_torch.aligners.base import Step
-from jacana_torch.aligners.stanford import aligner as module
-from jacana_torch.aligners.stanford.aligner import Stanford, injective
-from jacana_torch.aligners.stanford.features import JOINT, Extractor, _rivals
-from jacana_torch.aligners.stanford.paths import PATHS, paths, tree
-from jacana_torch.aligners.stanford.search import Model, best_tree, search
-from jacana_torch.aligners.stanford.words import Lexicon
 from jacana_torch.errors import ConfigError, JacanaError, MissingLayer, ModelError
 from jacana_torch.evaluate import score
 from jacana_torch.features.grid import Grid
+from jacana_torch.systems.stanford import stanford as module
+from jacana_torch.systems.stanford.edge_features import JOINT, Extractor, _rivals
+from jacana_torch.systems.stanford.paths import PATHS, paths, tree
+from jacana_torch.systems.stanford.search import Model, best_tree, search
+from jacana_torch.systems.stanford.stanford import Stanford, injective
+from jacana_torch.systems.stanford.word_scores import Lexicon
 from jacana_torch.types import Alignment, Example, Sentence, SentencePair
 
 EXAMPLES = corpus(40)

@@ -16,17 +16,17 @@ from sultan_twin import BOTH_PARENTS, PARENT_AND_CHILD, Side, Twin, equivalent
 from templates import corpus
 
 from jacana_torch import resources
-from jacana_torch.aligners.sultan import aligner as module
-from jacana_torch.aligners.sultan import content, sequences, stopwords
-from jacana_torch.aligners.sultan.aligner import Sultan, TunedSultan
-from jacana_torch.aligners.sultan.board import Board
-from jacana_torch.aligners.sultan.dependencies import table_rows
-from jacana_torch.aligners.sultan.similarity import Key, tables
-from jacana_torch.aligners.sultan.words import words_of
 from jacana_torch.annotate.given import GivenAnnotator
 from jacana_torch.corpora import read
 from jacana_torch.errors import ConfigError, JacanaError, MissingLayer
 from jacana_torch.evaluate import score
+from jacana_torch.systems.sultan import content, sequences, stopwords
+from jacana_torch.systems.sultan import sultan as module
+from jacana_torch.systems.sultan.board import Board
+from jacana_torch.systems.sultan.dependencies import table_rows
+from jacana_torch.systems.sultan.similarity import Key, tables
+from jacana_torch.systems.sultan.sultan import Sultan, TunedSultan
+from jacana_torch.systems.sultan.word_tables import words_of
 from jacana_torch.types import Alignment, Example, Sentence, SentencePair
 
 STAGES = [

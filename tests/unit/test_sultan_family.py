@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 from feature_twin import assert_same_alone, compare, parsed_pairs
 
-from jacana_torch.aligners.sultan.aligner import Sultan
-from jacana_torch.aligners.sultan.family import SultanLinks
 from jacana_torch.errors import ConfigError, MissingLayer
+from jacana_torch.features.families.kinds import KINDS, kind_of_words
+from jacana_torch.features.families.string import base_similarity
 from jacana_torch.features.featureset import FeatureSet
 from jacana_torch.features.grid import Grid
-from jacana_torch.features.kinds import KINDS, kind_of_words
-from jacana_torch.features.string import base_similarity
+from jacana_torch.systems.sultan.family import SultanLinks
+from jacana_torch.systems.sultan.sultan import Sultan
 from jacana_torch.types import Sentence, SentencePair
 
 FAMILY = SultanLinks(paraphrases="none")  # reads no resource

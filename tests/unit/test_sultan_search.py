@@ -7,10 +7,10 @@ from sultan_sentences import made, paired
 from templates import corpus
 
 from jacana_torch.aligners.base import Aligner, Trainable
-from jacana_torch.aligners.sultan import aligner as module
-from jacana_torch.aligners.sultan.aligner import Sultan, TunedSultan
 from jacana_torch.errors import ConfigError
 from jacana_torch.evaluate import score
+from jacana_torch.systems.sultan import sultan as module
+from jacana_torch.systems.sultan.sultan import Sultan, TunedSultan
 from jacana_torch.types import Alignment, Example, SentencePair
 
 

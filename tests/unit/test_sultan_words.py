@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jacana_torch.aligners.sultan import dependencies, entities, sequences
-from jacana_torch.aligners.sultan.board import Board
-from jacana_torch.aligners.sultan.similarity import Key, levels, misspelt, tables
-from jacana_torch.aligners.sultan.words import words_of
+from jacana_torch.systems.sultan import dependencies, entities, sequences
+from jacana_torch.systems.sultan.board import Board
+from jacana_torch.systems.sultan.similarity import Key, levels, misspelt, tables
+from jacana_torch.systems.sultan.word_tables import words_of
 from jacana_torch.types import Sentence
 
 

@@ -7,9 +7,11 @@ from composed import composed, options
 from templates import corpus
 
 import jacana_torch
-from jacana_torch import persist, resources, systems
+from jacana_torch import resources
 from jacana_torch.aligners.base import Trainable
 from jacana_torch.errors import ConfigError, ModelError
+from jacana_torch.model import persist
+from jacana_torch.model import untrained as systems
 
 PAIRS = [e.pair for e in corpus(5)]
 NAMES = systems.names()

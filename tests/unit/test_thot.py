@@ -11,9 +11,9 @@ from templates import corpus, layerless
 
 from jacana_torch import corpora
 from jacana_torch.aligners.bidirectional import Bidirectional
-from jacana_torch.aligners.unsupervised.thot import CHAINS, Thot
 from jacana_torch.errors import ConfigError, MissingResource, ModelError
 from jacana_torch.evaluate import score
+from jacana_torch.systems.unsupervised.thot import CHAINS, Thot
 from jacana_torch.types import Alignment, Example, Sentence, SentencePair
 
 TRAINING, HELD_OUT = layerless(corpus(40)), layerless(corpus(20, seed=4))

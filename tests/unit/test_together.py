@@ -16,22 +16,22 @@ from jacana_torch.aligners.bidirectional import Bidirectional
 from jacana_torch.aligners.crf import Crf
 from jacana_torch.errors import MissingResource, ModelError
 from jacana_torch.features import coordinates as module
-from jacana_torch.features.base import NodeBlocks
-from jacana_torch.features.context import Context
-from jacana_torch.features.dependency import Dependency
-from jacana_torch.features.distortion import Distortion
-from jacana_torch.features.distsim import DistSim
+from jacana_torch.features.api import NodeBlocks
+from jacana_torch.features.families.context import Context
+from jacana_torch.features.families.dependency import Dependency
+from jacana_torch.features.families.distortion import Distortion
+from jacana_torch.features.families.distsim import DistSim
+from jacana_torch.features.families.kinds import Kinds
+from jacana_torch.features.families.ner import Ner
+from jacana_torch.features.families.pos import Pos
+from jacana_torch.features.families.position import Position
+from jacana_torch.features.families.ppdb import Ppdb
+from jacana_torch.features.families.string import String, base_of, best_of, same_word, similarities
+from jacana_torch.features.families.wordnet import WordNet
 from jacana_torch.features.featureset import blocks_of
 from jacana_torch.features.grid import Grid
-from jacana_torch.features.kinds import Kinds
-from jacana_torch.features.meeting import Memory
-from jacana_torch.features.ner import Ner
-from jacana_torch.features.pos import Pos
-from jacana_torch.features.position import Position
-from jacana_torch.features.ppdb import Ppdb
-from jacana_torch.features.string import String, base_of, best_of, same_word, similarities
-from jacana_torch.features.vectors import Vectors
-from jacana_torch.features.wordnet import WordNet
+from jacana_torch.features.vector_similarity import Vectors
+from jacana_torch.features.word_pairs import Memory
 from jacana_torch.types import Alignment, Example, Sentence, SentencePair
 
 

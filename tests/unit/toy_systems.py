@@ -78,11 +78,11 @@ ALIGNERS: dict[str, dict[str, Any]] = {
     kind.__name__.lower(): {"_target_": f"{__name__}.{kind.__name__}"}
     for kind in (Equal, Memory, Broken, Interrupted, Tagged)
 } | {
-    "lacking": {"_target_": "jacana_torch.aligners.sultan.aligner.Sultan", "paraphrases": "nowhere"},
+    "lacking": {"_target_": "jacana_torch.systems.sultan.sultan.Sultan", "paraphrases": "nowhere"},
     "both": {
         "_target_": "jacana_torch.aligners.bidirectional.Bidirectional",
-        "forward": {"_target_": "jacana_torch.aligners.unsupervised.ibm1.Ibm1"},
-        "backward": {"_target_": "jacana_torch.aligners.unsupervised.ibm1.Ibm1"},
+        "forward": {"_target_": "jacana_torch.systems.unsupervised.ibm1.Ibm1"},
+        "backward": {"_target_": "jacana_torch.systems.unsupervised.ibm1.Ibm1"},
     },
 }
 

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from ...crf.loss import softmax_margin
 from ...crf.states import pad_states
 from ...evaluate import score
-from ...train.epochs import Group, Plan, Result, descend
+from ...optimize.epochs import Group, Plan, Result, descend
 from ...types import Alignment, Example
 from ..base import Step, TrainingReport, Watcher
 from .cells import Gold, batches, gold_of, padded
@@ -26,7 +26,7 @@ from .network import GridNetwork, Judged, Seen
 from .weights import ENCODER
 
 if TYPE_CHECKING:
-    from .aligner import Neural, Prepared
+    from .neural import Neural, Prepared
 
 log = logging.getLogger(__name__)
 

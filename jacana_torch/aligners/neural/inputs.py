@@ -14,12 +14,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ...crf.scoring import numbered
 from ...encoders.checkpoint import Tokenizer
 from ...encoders.pieces import Window, windows
-from ...features.base import Block
+from ...features.api import Block
 from ...features.featureset import FeatureSet
 from ...types import SentencePair
-from ..scoring import numbered
 
 if TYPE_CHECKING:
     from .network import Seen

@@ -16,11 +16,11 @@ from ...errors import ConfigError
 from ...types import Alignment, Example, SentencePair
 from ..base import TrainingReport, Watcher, learnable
 from ..bidirectional import Bidirectional
+from ..combination import Sample, Weighing, weighed
 from ..crf import Crf
 from ..posterior import FEWEST, best_threshold, both_ways
-from ..weighing import Sample, Weighing, weighed
-from .aligner import Neural
 from .cells import alignment_of, matrix_of
+from .neural import Neural
 
 log = logging.getLogger(__name__)
 

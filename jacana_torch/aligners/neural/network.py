@@ -17,9 +17,9 @@ from torch.nn import functional
 from ...crf.potentials import Potentials
 from ...encoders.adapters import adapt
 from ...encoders.pieces import Window
-from ...encoders.words import checked_layers, word_vectors
-from ...features.base import EdgeFamily
-from .chains import Chains, line
+from ...encoders.word_vectors import checked_layers, word_vectors
+from ...features.api import EdgeFamily
+from .grid_chains import Chains, line
 from .inputs import Batch
 
 SIZE = 32  # of a view

@@ -1,0 +1,148 @@
+"""`jacana-torch evaluate`: gold and predicted links in, scores out; or annotators, and how far they agree."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ..errors import ConfigError, CorpusError
+
+if TYPE_CHECKING:
+    from ..evaluate.report import Report
+    from ..types import Alignment, Example
+
+BELOW = 1  # the exit code where --fail-under is not reached
+FORMATS = ("text", "markdown", "latex", "json")
+SPLITS = ("identical", "pos", "type", "length")
+FIGURES = ("precision", "recall", "f1", "exact", "micro_precision", "micro_recall", "micro_f1")
+
+EXAMPLES = """
+examples:
+  jacana-torch evaluate gold.jsonl predicted.jsonl
+  jacana-torch evaluate gold.align.txt links.txt --from msr --predicted-from pharaoh --links all
+  jacana-torch align gold.jsonl | jacana-torch evaluate gold.jsonl -
+  jacana-torch evaluate gold.jsonl old.jsonl new.jsonl --by identical,pos,type,length --format markdown
+  jacana-torch evaluate gold.jsonl predicted.jsonl --fail-under 88.5 --fail-under exact=36
+  jacana-torch evaluate --agreement first.jsonl second.jsonl third.jsonl
+
+P, R, F1 and exact are means over pairs (F1 the harmonic mean of mean P and mean R), micro ones are over all links;
+AER counts gold's possible links as neither right nor wrong to find. Several predictions are held against the first
+of them. --by pos reads the corpus's tags, or tags it with NLTK's tagger where it has none.
+The exit code is 1 where any prediction is below --fail-under, 2 for mistakes, else 0."""
+
+
+def add_options(evaluate: argparse.ArgumentParser) -> None:
+    evaluate.add_argument("gold", metavar="GOLD", help="pairs with their links")
+    evaluate.add_argument("predicted", nargs="+", metavar="PREDICTED", help="links in any format, or - for stdin")
+    evaluate.add_argument("--links", choices=("sure", "all"), default="sure", help="which links count (sure)")
+    evaluate.add_argument("--by", default="", metavar="S,...", help=f"kinds of links: {', '.join(SPLITS)}")
+    evaluate.add_argument("--format", choices=FORMATS, default="text", help="(text)")
+    evaluate.add_argument("--json", action="store_const", const="json", dest="format", help="--format json")
+    evaluate.add_argument(
+        "--fail-under", action="append", default=[], metavar="[FIGURE=]PERCENT",
+        help=f"exit with 1 below this; {', '.join(FIGURES)} (f1); repeatable",
+    )  # fmt: skip
+    evaluate.add_argument("--agreement", action="store_true", help="all files are annotators: how far they agree")
+    evaluate.add_argument("--sym", metavar="NAME", help="the symmetrizer that signatures are to name")
+    evaluate.add_argument("--rounds", type=int, default=10_000, metavar="N", help="of resampling (10000)")
+    evaluate.add_argument("--seed", type=int, default=1, metavar="N", help="of resampling (1)")
+    evaluate.add_argument("--from", dest="from_", metavar="F", help="format of GOLD (guessed)")
+    evaluate.add_argument("--predicted-from", metavar="F", help="format of PREDICTED (guessed)")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Score predictions; returns the exit code."""
+    from ..evaluate.report import AgreementReport, Report
+
+    least = [_least(text) for text in arguments.fail_under]  # mistakes are told before anything is read
+    by = [split for split in re.split(r"[,\s]+", arguments.by) if split]
+    for split in by:
+        if split not in SPLITS:
+            raise ConfigError(f"--by {split}: choose some of {', '.join(SPLITS)}")
+    if arguments.agreement and (least or by or arguments.sym):
+        raise ConfigError("--agreement is between people, so --fail-under, --by and --sym say nothing there")
+    gold = _gold(arguments.gold, arguments.from_)
+    found = _predictions(gold, arguments.predicted, arguments.predicted_from)
+    if arguments.agreement:
+        first = [example.gold for example in gold if example.gold is not None]
+        people = dict(zip(_names([arguments.gold, *arguments.predicted]), [first, *found], strict=True))
+        _write(AgreementReport.of(people, arguments.links), arguments.format)
+        return 0
+    gold = _with_tags(gold) if "pos" in by else gold
+    systems = dict(zip(_names(arguments.predicted), found, strict=True))
+    told = (arguments.links, by, arguments.rounds, arguments.seed, arguments.sym)
+    report = Report.of(gold, systems, *told)
+    _write(report, arguments.format)
+    return _judged(report, least)
+
+
+def _gold(path: str, format: str | None) -> list[Example]:
+    from .. import corpora
+
+    examples = list(corpora.read(path, format))
+    for number, example in enumerate(examples, start=1):
+        if example.gold is None:
+            raise CorpusError(f"pair {number} has no links, so nothing can be scored against it", path)
+    return examples
+
+
+def _predictions(gold: Sequence[Example], paths: Sequence[str], format: str | None) -> list[list[Alignment]]:
+    from .. import corpora
+
+    if list(paths).count("-") > 1:
+        raise ConfigError("stdin holds one prediction, so - can be given once")
+    return [corpora.align_to(gold, path, format) for path in paths]
+
+
+def _names(paths: Sequence[str]) -> list[str]:
+    """As short as tells them apart."""
+    short = ["stdin" if path == "-" else os.path.basename(path) for path in paths]
+    names = short if len(set(short)) == len(short) else list(paths)
+    return [name if names.count(name) == 1 else f"{name} ({k + 1})" for k, name in enumerate(names)]
+
+
+def _with_tags(gold: Sequence[Example]) -> list[Example]:
+    """Gold whose source words have tags: the corpus's, or else NLTK's."""
+    if all("pos" in example.pair.source.layers for example in gold):
+        return list(gold)
+    from ..annotate.nltk import NltkAnnotator
+    from ..evaluate.report import tagged
+
+    return tagged(gold, NltkAnnotator(lemmas=False)([example.pair for example in gold]))
+
+
+def _write(report: object, format: str) -> None:
+    from ..util.tables import FORMATS
+
+    told = json.dumps(report.to_dict(), allow_nan=False) if format == "json" else FORMATS[format](report.sheets())  # type: ignore[attr-defined]
+    sys.stdout.write(f"{told}\n")
+
+
+def _least(text: str) -> tuple[str, float]:
+    name, _, value = text.rpartition("=")
+    name = name or "f1"
+    try:
+        percent = float(value)
+    except ValueError:
+        percent = -1.0
+    if name not in FIGURES or not 0 <= percent <= 100:
+        raise ConfigError(
+            f"--fail-under {text}: [FIGURE=]PERCENT, as in 88.5 or exact=36; figures are {', '.join(FIGURES)}"
+        )
+    return name, percent
+
+
+def _judged(report: Report, least: Sequence[tuple[str, float]]) -> int:
+    code = 0
+    for system in report.systems:
+        for name, percent in least:
+            value = 100 * getattr(system.score, name)
+            if value < percent:
+                sys.stderr.write(f"jacana-torch: {system.name}: {name} {value:.2f} is below {percent:g}\n")
+                code = BELOW
+    return code

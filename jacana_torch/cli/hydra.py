@@ -1,0 +1,279 @@
+"""The only Hydra entry point: `jacana-torch train ...` is `python -m jacana_torch.cli.hydra ...`.
+
+Composes conf/ and the command line's overrides, and hands plain data to `training.train`, once a job. The score of
+a job is what sweeps maximise. `jacana-torch compare ...` composes one config for each system.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import shlex
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import hydra
+from hydra.core.global_hydra import GlobalHydra
+from hydra.core.hydra_config import HydraConfig
+from hydra.errors import HydraException
+from hydra.types import RunMode
+from omegaconf import DictConfig, OmegaConf, open_dict
+from omegaconf.errors import OmegaConfBaseException
+
+from ..errors import ConfigError, JacanaError
+from ..model.untrained import conf_directory
+
+log = logging.getLogger(__name__)
+
+
+def main(arguments: Sequence[str] | None = None) -> list[float]:
+    """Run with Hydra's command line (sys.argv's, if None): the score of each job, one unless it is a sweep.
+
+    What is wrong with a config is a ConfigError, and what a job raises comes through as it is; the other jobs of
+    a sweep are done first.
+    """
+    jobs: list[_Job] = []
+
+    def task(cfg: DictConfig) -> float | None:
+        jobs.append(_Job(cfg))
+        return jobs[-1].run()
+
+    _enter("train", task, sys.argv[1:] if arguments is None else arguments, lambda: bool(jobs))
+    if len(jobs) > 1:
+        log.info("%s", _comparison(jobs))
+    for job in jobs:
+        if job.error is not None:
+            raise job.error
+    return [job.score for job in jobs if job.score is not None]
+
+
+def _enter(
+    name: str, task: Callable[[DictConfig], Any], arguments: Sequence[str], begun: Callable[[], bool]
+) -> None:
+    """Have Hydra call `task` with the config of that name."""
+    entry = hydra.main(version_base="1.3", config_path=str(conf_directory()), config_name=name)(task)
+    with _command_line(name, arguments):
+        try:
+            entry()
+        except (HydraException, OmegaConfBaseException) as error:
+            raise ConfigError(short(error)) from None
+        except (JacanaError, OSError):
+            raise
+        except Exception as error:
+            if begun():
+                raise
+            # before a job has begun it is all Hydra's reading of configs and overrides
+            raise ConfigError(short(error)) from error
+
+
+def compare(arguments: Sequence[str]) -> None:
+    """Run a comparison with Hydra's command line, and write its table where it is asked for."""
+    comparisons: list[_Comparison] = []
+
+    def task(cfg: DictConfig) -> None:
+        comparisons.append(_Comparison(cfg))
+        comparisons[-1].run()
+
+    if {"-m", "--multirun"} & set(arguments):
+        raise ConfigError("a comparison is no sweep: name all systems in aligners=[...]")
+    _enter("compare", task, arguments, lambda: bool(comparisons))
+    for comparison in comparisons:
+        if comparison.error is not None:
+            raise comparison.error
+
+
+class _Job:
+    """One run of a command line; a sweep has several."""
+
+    def __init__(self, cfg: DictConfig) -> None:
+        self.cfg = cfg
+        self.overrides = list(HydraConfig.get().overrides.task)
+        self.score: float | None = None
+        self.error: Exception | None = None
+
+    def run(self) -> float | None:
+        """The job's score, None where it failed: Hydra would tell an error in its own way, and end a sweep."""
+        try:
+            self.score = self._train()
+        except (JacanaError, OSError) as error:
+            self.error = error
+            if HydraConfig.get().mode == RunMode.MULTIRUN:
+                log.error("%s failed: %s", " ".join(self.overrides), error)
+        except (HydraException, OmegaConfBaseException) as error:
+            self.error = ConfigError(short(error))
+        return self.score
+
+    def _train(self) -> float:
+        from ..train.run import train
+
+        directory = Path(HydraConfig.get().runtime.output_dir)
+        return train(plain(self.cfg), directory, _families(self.cfg), self.overrides, _write_line)
+
+
+class _Comparison:
+    """One table; `error` is what went wrong, which Hydra would tell in its own way."""
+
+    def __init__(self, cfg: DictConfig) -> None:
+        self.cfg = cfg
+        self.overrides = list(HydraConfig.get().overrides.task)
+        self.directory = Path(HydraConfig.get().runtime.output_dir)
+        self.error: Exception | None = None
+
+    def run(self) -> None:
+        try:
+            self._compare()
+        except (JacanaError, OSError) as error:
+            self.error = error
+        except (HydraException, OmegaConfBaseException) as error:
+            self.error = ConfigError(short(error))
+
+    def _compare(self) -> None:
+        config = plain(self.cfg)
+        for item in self.overrides:
+            if item.startswith("aligner="):
+                raise ConfigError(f"{item}: a comparison takes a list, aligners=[{item.partition('=')[2]},...]")
+        systems = [_system(item) for item in _listed(config["aligners"])]
+        composed = [self._composed(*system) for system in systems]  # all mistakes before any work
+
+        from ..compare import compare, table
+
+        form = table.format_of(config["format"], config["output"])
+        rows: list[Any] = []
+        try:
+            made = compare(
+                config, composed, self.directory, _families(self.cfg), lambda done: rows.append(done[-1])
+            )
+        except KeyboardInterrupt:
+            again = [item for item in self.overrides if not item.startswith("resume=")]
+            folder = config["resume"] or self.directory
+            command = shlex.join(["jacana-torch", "compare", *again, f"resume={folder}"])
+            log.warning("interrupted: what was measured is kept; to go on: %s", command)
+            raise
+        text = table.FORMATS[form](made)
+        if config["output"]:
+            _write_file(Path(config["output"]).expanduser(), f"{text}\n")
+        else:
+            _write_line(text)
+
+    def _composed(self, name: str, settings: Sequence[str], label: str) -> Any:
+        """The whole config of that system's training, or where it was saved."""
+        from ..compare import Entry
+
+        loader = GlobalHydra.instance().config_loader()
+        known = loader.get_group_options("aligner")
+        if name not in known:
+            from ..model import persist
+
+            if name not in persist.names() and not Path(name).expanduser().is_dir():
+                raise ConfigError(
+                    f"aligners: there is no system {name!r}; there are {', '.join(known)}, the models "
+                    f"{', '.join(persist.names())}, and directories of models"
+                )
+            if settings:
+                raise ConfigError(f"aligners: {name} is a saved model, which takes no settings ({settings[0]})")
+            return Entry(label, plain(self.cfg), saved=str(Path(name).expanduser()))
+        own = {item.lstrip("+~").split("=", 1)[0] for item in settings}
+        shared = [item for item in self.overrides if item.lstrip("+~").split("=", 1)[0] not in own]
+        given = [*shared, f"aligner={name}", *settings]
+        cfg = loader.load_configuration("compare", given, run_mode=RunMode.RUN)
+        HydraConfig.instance().set_config(cfg)
+        with open_dict(cfg):
+            del cfg["hydra"]
+        return Entry(label, plain(cfg))
+
+
+def _listed(aligners: Any) -> list[Any]:
+    if not isinstance(aligners, list) or not aligners:
+        raise ConfigError(f"aligners={aligners!r}: a list of the systems to compare, aligners=[NAME,...]")
+    if aligners == ["all"]:
+        return sorted(GlobalHydra.instance().config_loader().get_group_options("aligner"))
+    return aligners
+
+
+def _system(item: Any) -> tuple[str, list[str], str]:
+    """`name`, `name setting=value ...`, or {label: either}: the name, its settings and its label."""
+    text, label = item, item
+    if isinstance(item, dict) and len(item) == 1:
+        ((label, text),) = item.items()
+    try:
+        name, *settings = shlex.split(text if isinstance(text, str) else "")
+    except ValueError:
+        raise ConfigError(f"aligners: {item!r} is no system: NAME, or 'NAME setting=value'") from None
+    if any("=" not in setting for setting in settings):
+        raise ConfigError(f"aligners: {item!r} has settings that are not of the form NAME=VALUE")
+    return name, settings, str(label)
+
+
+def _families(cfg: DictConfig) -> list[str]:
+    """The feature families that `drop` may name."""
+    return sorted({*GlobalHydra.instance().config_loader().get_group_options("features"), *cfg.features})
+
+
+def plain(cfg: DictConfig) -> dict[str, Any]:
+    """The config as dictionaries and lists, every reference resolved."""
+    try:
+        return OmegaConf.to_container(cfg, resolve=True, throw_on_missing=True)  # type: ignore[return-value]
+    except OmegaConfBaseException as error:
+        raise ConfigError(f"the configuration does not resolve: {short(error)}") from None
+
+
+def short(error: Exception) -> str:
+    """Hydra's message without the places where it looked, and with what there is to choose from."""
+    said = str(error) or str(error.__cause__ or type(error).__name__)  # it may be the cause that says something
+    message, _, options = said.split("\nConfig search path:")[0].strip().partition("\n\nAvailable options in ")
+    group = str(getattr(error, "missing_cfg_file", None) or "").rpartition("/")[0]
+    names = options.split("\n\t")[1:]
+    if group and not names and (conf_directory() / group).is_dir():
+        names = sorted(path.stem for path in (conf_directory() / group).glob("*.yaml"))
+    return f"{message.removesuffix('.')}. There are {', '.join(names)}." if names else message
+
+
+def _comparison(jobs: Sequence[_Job]) -> str:
+    """The jobs of a sweep, the best first, by what tells them apart."""
+    shared = set.intersection(*(set(job.overrides) for job in jobs))
+    ranked = sorted(jobs, key=lambda job: -1.0 if job.score is None else job.score, reverse=True)
+    rows = []
+    for job in ranked:
+        figure = " failed" if job.score is None else f"{100 * job.score:7.2f}"
+        rows.append(f"{figure}  {' '.join(item for item in job.overrides if item not in shared)}")
+    return "\n".join(["     F1", *rows])
+
+
+def _write_line(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+def _write_file(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    partial.write_text(text, encoding="utf-8")
+    os.replace(partial, path)
+
+
+@contextmanager
+def _command_line(command: str, arguments: Sequence[str]) -> Iterator[None]:
+    """Hydra reads sys.argv, and prints errors itself unless told to let them through."""
+    argv, full = sys.argv, os.environ.get("HYDRA_FULL_ERROR")
+    # Its parser takes no more overrides after an option among them, so the one that sweeps need goes first.
+    first = sorted(arguments, key=lambda argument: argument not in ("-m", "--multirun"))
+    # A shell expands ~ at the beginning of a word alone, and Hydra's grammar has no place for it in a value.
+    expanded = [argument.replace("=~/", f"={Path.home()}/", 1) for argument in first]
+    sys.argv, os.environ["HYDRA_FULL_ERROR"] = [f"jacana-torch {command}", *expanded], "1"
+    try:
+        yield
+    finally:
+        sys.argv = argv
+        if full is None:
+            del os.environ["HYDRA_FULL_ERROR"]
+        else:
+            os.environ["HYDRA_FULL_ERROR"] = full
+
+
+if __name__ == "__main__":
+    from . import main as command_line
+
+    sys.exit(command_line(["train", *sys.argv[1:]]))

@@ -1,0 +1,169 @@
+"""The ner family: names, and what they have in common.
+
+In: a `Grid`, with entity labels unless `entities` is off. Out: whether two words are in entities of one type,
+whether the names that they are in share a word ("Mr. Smith" and "John Smith"), and whether one is an acronym of
+what the other is in (U.N. and United Nations). The last two also go by capital letters alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..api import Block, NodeBlocks
+from ..grid import Grid
+from ..lexical import lower_form
+from ..name_spans import Span, acronym_cells, entity_spans, name_spans
+
+
+@dataclass(frozen=True)
+class Ner:
+    """`entities`: read the entity labels; without, capital letters must do."""
+
+    name: str = "ner"
+    entities: bool = True
+
+    @property
+    def requires(self) -> tuple[str, ...]:
+        return ("ner",) if self.entities else ()
+
+    def __call__(self, grid: Grid) -> NodeBlocks:
+        acronyms = acronym_cells(grid, self.entities)
+        columns = {f"acronym.{kind}": cells for kind, cells in acronyms.items()}
+        any_acronym = np.logical_or.reduce(list(acronyms.values()))
+        null = {"acronym.found": grid.row_max(any_acronym.astype(np.float64))}
+        names = _Spans.of(grid, [[name_spans(s.tokens) for s in side] for side in _sides(grid)])
+        _add_spans(grid, names, "name", columns, null)
+        link_blocks: list[Block] = []
+        null_blocks: list[Block] = []
+        if self.entities:
+            spans = [[entity_spans(s.layer("ner")) for s in side] for side in _sides(grid)]
+            _add_spans(grid, _Spans.of(grid, spans), "entity", columns, null)
+            link_blocks, null_blocks = _type_blocks(grid)
+        link_blocks.append(_sparse(columns, grid.n_cells))
+        null_blocks.append(Block(tuple(null), np.column_stack(list(null.values())).astype(np.float64), None))
+        return NodeBlocks(tuple(link_blocks), tuple(null_blocks))
+
+
+def _sides(grid: Grid) -> tuple[list, list]:
+    return [p.source for p in grid.pairs], [p.target for p in grid.pairs]
+
+
+def _sparse(columns: dict[str, np.ndarray], n_cells: int) -> Block:
+    """Most cells hold no names: a row for each distinct combination of flags, and none for the rest."""
+    flags = np.column_stack(list(columns.values()))
+    cells = np.flatnonzero(flags.any(axis=1))
+    code = flags[cells] @ (1 << np.arange(flags.shape[1], dtype=np.int64))
+    _, first, where = np.unique(code, return_index=True, return_inverse=True)
+    index = np.full(n_cells, -1, dtype=np.int64)
+    index[cells] = where
+    return Block(tuple(columns), flags[cells[first]].astype(np.float64), index)
+
+
+@dataclass(frozen=True)
+class _Spans:
+    """Which span each token is in, numbered through the side, or -1; the lengths; which tokens are last."""
+
+    source: np.ndarray
+    target: np.ndarray
+    source_length: np.ndarray
+    target_length: np.ndarray
+    source_last: np.ndarray
+    target_last: np.ndarray
+
+    @staticmethod
+    def of(grid: Grid, spans: Sequence[Sequence[Sequence[Span]]]) -> _Spans:
+        (source, n_source), (target, n_target) = (
+            _numbered(start, size, side)
+            for start, size, side in (
+                (grid.source_start, len(grid.source_pair), spans[0]),
+                (grid.target_start, len(grid.target_pair), spans[1]),
+            )
+        )
+        return _Spans(source, target, n_source, n_target, _last(source), _last(target))
+
+
+def _numbered(start: np.ndarray, size: int, spans: Sequence[Sequence[Span]]) -> tuple[np.ndarray, np.ndarray]:
+    number = np.full(size, -1, dtype=np.int64)
+    lengths: list[int] = []
+    for offset, some in zip(start.tolist(), spans, strict=True):
+        for first, behind in some:
+            number[offset + first : offset + behind] = len(lengths)
+            lengths.append(behind - first)
+    return number, np.array(lengths, dtype=np.int64)
+
+
+def _last(number: np.ndarray) -> np.ndarray:
+    """[T] whether a token is the last of its span."""
+    return (number >= 0) & (np.append(number[1:], -1) != number)
+
+
+def _add_spans(grid: Grid, spans: _Spans, prefix: str, columns: dict, null: dict) -> None:
+    s, t = spans.source[grid.source_token], spans.target[grid.target_token]
+    both = (s >= 0) & (t >= 0)
+    words = grid.words(lower_form)
+    identical = (words.left == words.right)[words.cell]
+    code = np.where(both, s * (len(spans.target_length) + 1) + t, -1)
+    met = np.flatnonzero(both & identical)
+    shares = both & np.isin(code, code[met])
+    in_source = _count_of(code, code[met], grid.source_token[met])
+    in_target = _count_of(code, code[met], grid.target_token[met])
+    covers_source = shares & (in_source == _at(spans.source_length, s))
+    covers_target = shares & (in_target == _at(spans.target_length, t))
+    columns[f"{prefix}.both"] = both
+    columns[f"{prefix}.one"] = (s >= 0) != (t >= 0)
+    columns[f"{prefix}.shares_word"] = shares & ~identical
+    columns[f"{prefix}.shares_word.identical"] = shares & identical
+    columns[f"{prefix}.same_words"] = covers_source & covers_target
+    columns[f"{prefix}.partial"] = covers_source != covers_target
+    columns[f"{prefix}.both_last"] = (
+        both & spans.source_last[grid.source_token] & spans.target_last[grid.target_token]
+    )
+    columns[f"{prefix}.shares_nothing"] = both & ~shares
+    found = grid.row_max(identical.astype(np.float64)) > 0
+    shared = grid.row_max(shares.astype(np.float64)) > 0
+    inside = spans.source >= 0
+    null[f"{prefix}.inside"] = inside
+    null[f"{prefix}.inside.missing"] = inside & ~found
+    null[f"{prefix}.rest_of_shared"] = shared & ~found
+    null[f"{prefix}.none_shared"] = inside & ~shared
+
+
+def _at(values: np.ndarray, index: np.ndarray) -> np.ndarray:
+    return np.append(values, 0)[index]
+
+
+def _count_of(code: np.ndarray, met: np.ndarray, token: np.ndarray) -> np.ndarray:
+    """[C] how many distinct tokens met under each cell's code."""
+    distinct = np.unique(np.column_stack([met, token]), axis=0)[:, 0]
+    return np.searchsorted(distinct, code, side="right") - np.searchsorted(distinct, code, side="left")
+
+
+def _type_blocks(grid: Grid) -> tuple[list[Block], list[Block]]:
+    """The entity types of the two words: same, different, and each two that meet; for NULL the type itself."""
+    number: dict[str, int] = {"": 0}
+    sides = []
+    for labels in (grid.source_layer("ner"), grid.target_layer("ner")):
+        sides.append(np.array([number.setdefault(_kind(x), len(number)) for x in labels], dtype=np.int64))
+    names = list(number)
+    s, t = sides[0][grid.source_token], sides[1][grid.target_token]
+    code, index = np.unique(s * len(names) + t, return_inverse=True)
+    left, right = np.divmod(code, len(names))
+    both = (left > 0) & (right > 0)
+    columns = {"type.same": both & (left == right), "type.different": both & (left != right)}
+    table = np.column_stack(list(columns.values())).astype(np.float64)
+    titles = tuple(f"type.{names[a] or 'O'}2{names[b] or 'O'}" for a, b in zip(left, right, strict=True))
+    meet = np.where((left == 0) & (right == 0), -1, np.arange(len(code)))
+    used = np.flatnonzero(meet >= 0)
+    meet[used] = np.arange(len(used))
+    link = [Block(tuple(columns), table, index), Block(tuple(titles[i] for i in used), None, meet[index])]
+    null = [Block(tuple(f"type.{name}" for name in names[1:]), None, sides[0] - 1)]
+    return link, null
+
+
+def _kind(label: str) -> str:
+    """The type of a BIO label; nothing for O."""
+    prefix, _, kind = label.partition("-")
+    return kind if prefix in ("B", "I") else ""

@@ -1,0 +1,80 @@
+"""Parts of speech: whether the tags match, which pair of tags it is (`vbz2nn`), and the neighbours' tags."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from ..api import Block, NodeBlocks
+from ..grid import Grid, Laid
+from ..word_pairs import Signal, WordKey, WordPairs
+from .string import base_similarity
+
+NEIGHBOUR_COLUMNS = ("left_match", "right_match", "both_match", "all_match", "identical_both_match")
+
+
+TAG = WordKey(None, ("pos",))  # a word is its tag alone
+
+
+def _lower(words: Sequence[tuple[str]]) -> list[str]:
+    return [tag.lower() for (tag,) in words]
+
+
+def _coarse(words: Sequence[tuple[str]]) -> list[str]:
+    """Word class of a Penn tag: VBZ and VBD are both verbs."""
+    return [tag[:2] if tag[:1].isalpha() else "." for (tag,) in words]
+
+
+same_tag = Signal("pos.match", TAG, lambda pairs: pairs.left == pairs.right)
+
+
+@dataclass(frozen=True)
+class Pos:
+    name: str = "pos"
+    requires: tuple[str, ...] = ("pos",)
+    key: ClassVar[WordKey] = TAG
+
+    def word_blocks(self, pairs: WordPairs) -> tuple[Block, ...]:
+        names, number = pairs.lexicon.named("pos", _lower)
+        number_of: dict[str, int] = {}
+        meet = zip(number[pairs.left].tolist(), number[pairs.right].tolist(), strict=True)
+        both = [number_of.setdefault(f"{names[a]}2{names[b]}", len(number_of)) for a, b in meet]
+        match = np.empty((len(pairs), 3))
+        match[:, 0] = pairs.left == pairs.right
+        match[:, 1] = pairs.equal("pos.coarse", _coarse)
+        match[:, 2] = pairs.left != pairs.right
+        return (
+            Block(("match", "coarse_match", "no_match"), match),
+            Block(tuple(number_of), None, np.array(both, dtype=np.int64)),
+        )
+
+    def __call__(self, grid: Grid) -> NodeBlocks:
+        meeting, laid, base = grid.meeting(TAG), grid.laid_out(), grid.figure(base_similarity)
+        names, number = meeting.lexicon.named("pos", _lower)
+        tag = number[meeting.source]
+        neighbours = grid.shared("pos.neighbours", lambda: _neighbours(grid, laid))
+        link = (
+            Block(tuple(f"identical:{t}" for t in names), None, np.where(base >= 1.0, tag[grid.source_token], -1)),
+            Block(NEIGHBOUR_COLUMNS, neighbours, laid.place),
+        )
+        matched = grid.row_max(base) >= 0.9
+        null = (
+            Block(tuple(f"null:{t}" for t in names), None, tag),
+            Block(tuple(f"null_matched:{t}" for t in names), None, np.where(matched, tag, -1)),
+        )
+        return NodeBlocks(link, null)
+
+
+def _neighbours(grid: Grid, laid: Laid) -> np.ndarray:
+    """[places, 5] whether the tags to the left and right match, and both while the words do."""
+    canvas, table = laid.canvas, np.zeros((len(NEIGHBOUR_COLUMNS), laid.canvas.size))
+    match = canvas.field(grid.figure(same_tag), laid.place)
+    identical = canvas.field(grid.figure(base_similarity) >= 1.0, laid.place)
+    table[0], table[1] = canvas.near(match, -1, -1), canvas.near(match, 1, 1)
+    table[2] = table[0] * table[1]
+    table[3] = table[2] * canvas.near(match, 0, 0)
+    table[4] = table[2] * canvas.near(identical, 0, 0)
+    return table.T

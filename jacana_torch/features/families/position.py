@@ -1,0 +1,48 @@
+"""Where the two words stand in their sentences."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..api import Block, NodeBlocks
+from ..grid import Grid
+from ..padded_grid import Canvas
+
+
+@dataclass(frozen=True)
+class Position:
+    name: str = "position"
+    requires: tuple[str, ...] = ()
+
+    def __call__(self, grid: Grid) -> NodeBlocks:
+        position, length = grid.source_position, grid.n_source[grid.source_pair]
+        ratio = (grid.n_target / np.maximum(grid.n_source + grid.n_target, 1))[grid.source_pair]
+        null = np.column_stack([position == 0, position == length - 1, ratio]).astype(np.float64)
+        laid = grid.laid_out()
+        names, table = grid.shared("position", lambda: _table(laid.canvas))
+        link = Block(names, table, laid.place)
+        return NodeBlocks((link,), (Block(("null_first", "null_last", "null_ratio"), null),))
+
+
+def _table(canvas: Canvas) -> tuple[tuple[str, ...], np.ndarray]:
+    """What is the same from either side: names and a table over the canvas."""
+    relative = canvas.distance
+    row, column = canvas.row_position[:, None], np.arange(canvas.pitch)
+    last_row = row == canvas.n_source[canvas.row_pair][:, None] - 1
+    last_column = (column == canvas.n_target[:, None] - 1)[canvas.row_pair]
+    columns = {
+        "relative": relative,
+        "absolute": np.minimum(np.abs(row - column), 30) / 30,
+        "relative<0.05": relative < 0.05,
+        "relative<0.15": relative < 0.15,
+        "relative>0.5": relative > 0.5,
+        "both_first": (row == 0) & (column == 0),
+        "both_last": last_row & last_column,
+        "one_last": last_row != last_column,
+    }
+    table = np.empty((len(columns), canvas.size))
+    for line, values in zip(table, columns.values(), strict=True):
+        line[:] = values.ravel()
+    return tuple(columns), table.T

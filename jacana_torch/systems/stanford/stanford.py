@@ -1,0 +1,204 @@
+"""The token-based aligner of the Stanford RTE system (Chambers et al. 2007), as MacCartney et al. tell of it.
+
+Pairs with tags, lemmas and a parse in; alignments out, no token twice on either side.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from ...aligners.base import Step, TrainingReport, Watcher, learnable
+from ...errors import ConfigError, ModelError
+from ...types import Alignment, Example, SentencePair, trusted
+from ...util.batches import portions
+from .edge_features import JOINT, Extractor, Problem
+from .search import Model, search
+from .word_scores import Lexicon
+
+log = logging.getLogger(__name__)
+CELLS_AT_ONCE = 1 << 16
+LARGEST_PAIR = 1 << 25  # choices of the two ends of all edges
+
+
+@dataclass
+class Stanford:
+    """An injective map of target tokens to source tokens, scored by lexical and syntactic features.
+
+    Links are scored by spelling, WordNet, vectors, tags, neighbours, heads and children; two links whose target
+    tokens are head and child by how their source tokens are joined. The paper tells neither the features nor the
+    search in detail, and says that the original leaves punctuation out: here punctuation is aligned like the rest,
+    and the search is exact (see search.py).
+
+    `wordnet`, `vectors`  the resources to ask; vectors are a measure of distributional similarity.
+    `epochs`  of the averaged perceptron;  `seed`  of the order of the training examples.
+    """
+
+    wordnet: bool = True
+    vectors: str | None = "glove-840b"
+    epochs: int = 20
+    seed: int = 1
+    weights: np.ndarray | None = field(default=None, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.epochs < 1:
+            raise ConfigError(f"epochs={self.epochs}: there must be one at least")
+        if self.seed < 0:
+            raise ConfigError(f"seed={self.seed}: must not be negative")
+        _ = self._lexicon
+
+    @property
+    def requires(self) -> tuple[str, ...]:
+        return ("deprel", "head", "lemma", "pos")
+
+    @property
+    def resources(self) -> tuple[str, ...]:
+        return self._lexicon.resources
+
+    @cached_property
+    def _lexicon(self) -> Lexicon:
+        return Lexicon(self.wordnet, self.vectors)
+
+    @cached_property
+    def _extract(self) -> Extractor:
+        return Extractor(self._lexicon)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (*self._extract.names, *(f"edge.{name}" for name in JOINT))
+
+    # Alignment
+
+    def align(self, pairs: Sequence[SentencePair]) -> list[Alignment]:
+        """The score of an alignment is its features' by the number of target tokens."""
+        return self.decode(self._problems(pairs))
+
+    def prepared(self, pairs: Sequence[SentencePair]) -> list[Problem]:
+        return list(self._problems(pairs))
+
+    def decode(self, problems: Sequence[Problem] | Iterator[Problem]) -> list[Alignment]:
+        out = []
+        for problem in problems:
+            n, m, _ = problem.cells.shape
+            if not (m and n):
+                out.append(Alignment(m, n))
+                continue
+            if self.weights is None:
+                raise ModelError("this aligner has not been trained: fit it, or go on with resume=DIR")
+            found = search(self._model(problem, self.weights))
+            links = frozenset((i, j) for j, i in enumerate(found.choice.tolist()) if i < m)
+            out.append(trusted(m, n, links, score=found.score / n))
+        return out
+
+    def _problems(self, pairs: Sequence[SentencePair]) -> Iterator[Problem]:
+        for some in portions(pairs, _size, CELLS_AT_ONCE):
+            yield from self._extract(some)
+
+    def _model(self, problem: Problem, weights: np.ndarray) -> Model:
+        n, m, _ = problem.cells.shape
+        k = len(self._extract.names)
+        unary = np.zeros((n, m + 1))
+        unary[:, :m] = self._extract.scores(problem, weights[:k])
+        tree = problem.tree
+        return Model(unary, weights[k:][problem.joints()], tree.head[tree.child], tree.child, tree.levels)
+
+    def features(self, problem: Problem, choice: np.ndarray) -> np.ndarray:
+        """Those of a whole map, as `names`: the sums of its links' and of its edges'."""
+        tree = problem.tree
+        head, child = choice[tree.head[tree.child]], choice[tree.child]
+        joints = problem.joints()[np.arange(len(tree.child)), head, child]
+        return np.concatenate([self._extract.total(problem, choice), np.bincount(joints, minlength=len(JOINT))])
+
+    # Training
+
+    def fit(
+        self, examples: Sequence[Example], dev: Sequence[Example] = (), watch: Watcher | None = None
+    ) -> TrainingReport:
+        examples = learnable(examples)
+        problems = self.prepared([e.pair for e in examples])
+        golds = [e.gold for e in examples if e.gold is not None]
+        wanted = [
+            injective(gold, p, self.names.index("identical")) for gold, p in zip(golds, problems, strict=True)
+        ]
+        loss, done, interrupted = 0.0, 0, False
+        try:
+            for done, (loss, change, weights) in enumerate(self._learn(problems, wanted), 1):
+                self.weights = weights
+                if watch is not None:
+                    watch(Step("aligned", done, loss, change, self))
+        except KeyboardInterrupt:
+            if not done:
+                raise
+            interrupted = True
+        total = sum(len(gold.sure) for gold in golds)
+        dropped = total - sum(int((w < p.cells.shape[1]).sum()) for w, p in zip(wanted, problems, strict=True))
+        log.info("%d epochs, loss %.4f", done, loss)
+        return TrainingReport({"aligned": loss}, {"aligned": done}, not interrupted, interrupted, dropped, total)
+
+    def _learn(
+        self, problems: Sequence[Problem], wanted: Sequence[np.ndarray]
+    ) -> Iterator[tuple[float, float, np.ndarray]]:
+        """Of each epoch the loss, the change, and the average of the weights so far."""
+        weights = np.zeros(len(self.names)) if self.weights is None else self.weights.copy()
+        total, steps = np.zeros_like(weights), 0
+        average = weights
+        for epoch in range(1, self.epochs + 1):
+            loss = 0.0
+            for k in np.random.default_rng([self.seed, epoch]).permutation(len(problems)).tolist():
+                problem, gold = problems[k], wanted[k]
+                model = self._model(problem, weights)
+                found = search(model)
+                if (found.choice != gold).any():
+                    loss += max(0.0, found.score - model.score(gold))
+                    weights = weights + self.features(problem, gold) - self.features(problem, found.choice)
+                total += weights
+                steps += 1
+            before, average = average, total / steps
+            yield loss / len(problems), float(np.linalg.norm(average - before)), average
+
+    # Persistence
+
+    def state(self) -> dict[str, np.ndarray | list[str]]:
+        return {} if self.weights is None else {"names": list(self.names), "weights": self.weights}
+
+    def restore(self, state: Mapping[str, np.ndarray | list[str]]) -> None:
+        if not state:  # saved before it was trained
+            return
+        names, weights = list(state["names"]), np.asarray(state["weights"], dtype=np.float64)
+        if names != list(self.names):
+            raise ConfigError(
+                f"the model has {len(names)} features, and these settings make {len(self.names)} others"
+            )
+        if weights.shape != (len(names),) or not np.isfinite(weights).all():
+            raise ConfigError(f"{weights.shape} weights for {len(names)} features, or some that are not finite")
+        self.weights = weights
+
+
+def injective(gold: Alignment, problem: Problem, identical: int) -> np.ndarray:
+    """[N] as many gold links as an injective map can hold, identical words first; M for tokens without one."""
+    from scipy.optimize import linear_sum_assignment
+
+    n, m, _ = problem.cells.shape
+    value = np.zeros((n, m))
+    for i, j in gold.sure:
+        value[j, i] = 1.0 + 1e-3 * problem.cells[j, i, identical]
+    rows, columns = linear_sum_assignment(value, maximize=True)
+    choice = np.full(n, m)
+    kept = value[rows, columns] > 0
+    choice[rows[kept]] = columns[kept]
+    return choice
+
+
+def _size(pair: SentencePair) -> int:
+    """The cells of a pair; one that does not fit in memory is an error."""
+    m, n = len(pair.source), len(pair.target)
+    if (m + 1) ** 2 * n > LARGEST_PAIR:
+        raise ConfigError(
+            f"a pair of {m} x {n} tokens is more than this searches ({LARGEST_PAIR:,} choices of two links): "
+            "split it into sentences"
+        )
+    return m * n

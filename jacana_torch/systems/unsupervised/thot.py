@@ -1,0 +1,225 @@
+"""IBM 1-4, HMM, fast_align and eflomal as the package sil-thot (an extra) has them: the GIZA++ row of the tables.
+
+In one direction; `Bidirectional` runs two. Examples in, thot's model files out, kept as arrays; pairs in, links
+out.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import re
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ...aligners.base import TrainingReport, Watcher
+from ...errors import ConfigError, MissingResource, ModelError
+from ...types import Alignment, Example, SentencePair, trusted
+from .directed import lexicon, read_text
+from .text import FORMS, WordPair, words_of
+
+log = logging.getLogger(__name__)
+
+# Each model and those that it starts from.
+CHAINS: Mapping[str, tuple[str, ...]] = {
+    "ibm1": ("ibm1",),
+    "ibm2": ("ibm1", "ibm2"),
+    "hmm": ("ibm1", "hmm"),
+    "ibm3": ("ibm1", "hmm", "ibm3"),
+    "ibm4": ("ibm1", "hmm", "ibm3", "ibm4"),
+    "fast_align": ("fast_align",),
+    "eflomal": ("eflomal",),
+}
+_CLASSES = {name: f"{name.capitalize()}AlignmentModel" for name in CHAINS} | {"fast_align": "FastAlignModel"}
+_SENTENCES = (
+    "src",
+    "trg",
+    "srctrgc",
+)  # thot writes its training text beside its model: no part of what was learnt
+_SUFFIX = re.compile(r"[A-Za-z0-9_]+(\.[0-9]+)?")
+_UNKNOWN = "?"
+
+
+@dataclass
+class Thot:
+    """`model` is one of CHAINS. Those that it starts from are trained first: `iterations` of each, and
+    `fertility_iterations` of IBM 3 and 4, as Moses does; eflomal knows its own.
+
+    `form`, `lexicon` and `text` are as in directed.py, but extra pairs come in whole numbers, for thot does not
+    weigh them; `variational` is thot's own smoothing, without which rare words collect whatever they stand beside.
+    A word that was not in the training text goes to the same word, where there is one. There are no confidences.
+    Training starts from nothing each time.
+    """
+
+    model: str = "ibm4"
+    form: str = "stem"
+    lexicon: int = 1
+    variational: bool = True
+    iterations: int = 5
+    fertility_iterations: int = 3
+    text: Sequence[str] = ()
+    seed: int = 1
+    part: str = "forward"
+    _source: dict[str, int] = field(default_factory=dict, init=False, repr=False)
+    _target: dict[str, int] = field(default_factory=dict, init=False, repr=False)
+    _files: dict[str, np.ndarray] = field(default_factory=dict, init=False, repr=False)
+    _loaded: Any = field(default=None, init=False, repr=False, compare=False)
+
+    requires: ClassVar[tuple[str, ...]] = ()
+
+    def __post_init__(self) -> None:
+        for name, value, known in (("model", self.model, CHAINS), ("form", self.form, FORMS)):
+            if value not in known:
+                raise ConfigError(f"{name}={value!r} is none of {', '.join(known)}")
+        for name, least in (("lexicon", 0), ("iterations", 1), ("fertility_iterations", 1)):
+            if getattr(self, name) < least:
+                raise ConfigError(f"{name}={getattr(self, name)}: must be at least {least}")
+        self.text = [self.text] if isinstance(self.text, str) else list(self.text or ())
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_loaded": None}  # worker processes load it again
+
+    def fit(
+        self, examples: Sequence[Example], dev: Sequence[Example] = (), watch: Watcher | None = None
+    ) -> TrainingReport:
+        words = read_text(examples, self.text, self.form, self.part == "backward")
+        longest = _made(self.model).max_sentence_length
+        kept = [pair for pair in words if max(map(len, pair)) <= longest]
+        if not kept:
+            raise ConfigError(
+                f"there is nothing to train on: no pair has words on both sides, up to {longest} of them"
+            )
+        self._source, self._target = (_numbered(side) for side in zip(*kept, strict=True))
+        model = self._trained(kept)
+        self._files, self._loaded = _written(model), None
+        notes: tuple[str, ...] = ()
+        if len(kept) < len(words):
+            notes = (f"{len(words) - len(kept)} pairs with sentences of more than {longest} words were left out",)
+        log.info("%s: %s of %d pairs", self.part, self.model, len(kept))
+        return TrainingReport(iterations={self.part: self.iterations}, notes=notes)
+
+    def _trained(self, words: Sequence[WordPair]) -> Any:
+        """In thot's words, our target is its source: that is the side whose words may stand for several."""
+        model: Any = None
+        for name in CHAINS[self.model]:
+            before, model = model, _made(name, *([] if model is None else [model]))
+            if before is None:
+                self._add(model, words)
+            model.variational_bayes = self.variational
+            rounds = self.fertility_iterations if name in ("ibm3", "ibm4") else self.iterations
+            if name == "eflomal":
+                model.deterministic, model.seed = True, self.seed
+                rounds = model.scheduled_iterations
+            model.start_training()
+            for _ in range(rounds):
+                model.train()
+            model.end_training()
+        return model
+
+    def _add(self, model: Any, words: Sequence[WordPair]) -> None:
+        for source, target in words:
+            model.add_sentence_pair(_named(target, self._target), _named(source, self._source), 1.0)
+        for word, count in (lexicon(words) if self.lexicon else {}).items():
+            for _ in range(self.lexicon * count):
+                model.add_sentence_pair(_named([word], self._target), _named([word], self._source), 1.0)
+
+    def align(self, pairs: Sequence[SentencePair]) -> list[Alignment]:
+        """The best alignment by thot's lights; its log probability per source word is the score."""
+        return [self._one(pair) for pair in pairs]
+
+    def _one(self, pair: SentencePair) -> Alignment:
+        source, target = words_of(pair.source, self.form), words_of(pair.target, self.form)
+        m, n = len(source), len(target)
+        if not (m and n):
+            return Alignment(m, n)
+        model = self._model()
+        if max(m, n) > model.max_sentence_length:
+            raise ConfigError(
+                f"a pair of {m} x {n} tokens is more than thot's {self.model} aligns ({model.max_sentence_length} "
+                "on a side): split it into sentences"
+            )
+        score, matrix = model.get_best_alignment(_named(target, self._target), _named(source, self._source))
+        columns = {i: j - 1 for i, j in enumerate(matrix.to_list()[:m]) if j > 0}
+        columns.update(_same_unknown(source, target, self._source, self._target))
+        return trusted(m, n, frozenset(columns.items()), score=score / m if math.isfinite(score) else None)
+
+    def _model(self) -> Any:
+        if not self._files:
+            raise ModelError(f"the {self.part} direction has not been trained: fit it")
+        if self._loaded is None:
+            self._loaded = _read(self.model, self._files)
+        return self._loaded
+
+    def state(self) -> dict[str, np.ndarray | list[str]]:
+        files = {f"files.{suffix}": content for suffix, content in self._files.items()}
+        return {"source": list(self._source), "target": list(self._target), **files}
+
+    def restore(self, state: Mapping[str, np.ndarray | list[str]]) -> None:
+        files = {k.removeprefix("files."): np.asarray(v) for k, v in state.items() if k.startswith("files.")}
+        for suffix, content in files.items():
+            if not _SUFFIX.fullmatch(suffix) or content.dtype != np.uint8:
+                raise ConfigError(f"{suffix!r} is no file of a thot model")
+        self._source, self._target = (
+            {word: i for i, word in enumerate(state[side])} for side in ("source", "target")
+        )
+        self._files, self._loaded = files, None
+
+
+def _made(name: str, *start: Any) -> Any:
+    """A model of that name; thot is asked for only where it is needed."""
+    try:
+        module = import_module("thot.alignment")
+    except ImportError as error:
+        raise MissingResource(
+            f"aligner=thot needs the package sil-thot ({error}): pip install 'jacana-torch[thot]'"
+        ) from None
+    return getattr(module, _CLASSES[name])(*start)
+
+
+def _written(model: Any) -> dict[str, np.ndarray]:
+    """What a model writes to disk, by the ends of its files' names."""
+    with tempfile.TemporaryDirectory() as folder:
+        if not model.print(f"{folder}/m"):
+            raise ModelError(f"thot could not write its model to {folder}: is the disk full?")
+        paths = sorted(Path(folder).iterdir())
+        contents = {path.name.removeprefix("m."): path.read_bytes() for path in paths}
+    return {k: np.frombuffer(v, dtype=np.uint8) for k, v in contents.items() if k not in _SENTENCES}
+
+
+def _read(name: str, files: Mapping[str, np.ndarray]) -> Any:
+    model = _made(name)
+    with tempfile.TemporaryDirectory() as folder:
+        for suffix, content in [*files.items(), *((suffix, np.zeros(0, np.uint8)) for suffix in _SENTENCES)]:
+            Path(folder, f"m.{suffix}").write_bytes(content.tobytes())
+        if not model.load(f"{folder}/m"):
+            raise ModelError(f"thot cannot read this model of {name}: was it trained by another version?")
+    return model
+
+
+def _numbered(sentences: Sequence[Sequence[str]]) -> dict[str, int]:
+    number: dict[str, int] = {}
+    for sentence in sentences:
+        for word in sentence:
+            number.setdefault(word, len(number))
+    return number
+
+
+def _named(words: Sequence[str], numbers: Mapping[str, int]) -> list[str]:
+    """Words as thot sees them: numbers, for its files cannot hold blanks, and some words mean something to it."""
+    return [str(numbers.get(word, _UNKNOWN)) for word in words]
+
+
+def _same_unknown(
+    source: Sequence[str], target: Sequence[str], known_source: Mapping[str, int], known_target: Mapping[str, int]
+) -> Iterator[tuple[int, int]]:
+    """Source words that nobody has seen, with the place of the same word nearest to the diagonal."""
+    for i, word in enumerate(source):
+        if word not in known_source and word not in known_target and word in target:
+            places = [j for j, other in enumerate(target) if other == word]
+            yield i, min(places, key=lambda j: abs(j / len(target) - i / len(source)))
