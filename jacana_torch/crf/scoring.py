@@ -30,7 +30,7 @@ def node_scores(grid: Grid, scorer: Scorer, back: Scorer | None = None) -> list[
     scores = [np.zeros(len(whole.source_pair) + whole.n_cells + 1) for whole, _ in sides]
     for pairs, part in grid.parts():
         for (whole, of), total, seen in zip(sides, scores, (part, part.flipped()), strict=False):
-            source, cells = whole.extent(pairs)
+            source, _, cells = whole.spans(pairs)
             null, link = total[: len(whole.source_pair)], total[len(whole.source_pair) :]
             null[source], link[cells] = of.nodes(seen)
     return scores

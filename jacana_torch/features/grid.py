@@ -15,13 +15,16 @@ from typing import TypeVar
 import numpy as np
 
 from ..types import SentencePair
-from .coordinates import MARGIN, Coordinates
+from ..util.geometry import Geometry
 from .lexicon import Lexicon
 from .padded_grid import Canvas
 from .word_pairs import Meeting, Memory, Signal, WordKey
 
 T = TypeVar("T")
 Named = tuple[tuple[str, ...], np.ndarray]  # columns' names and a table
+MARGIN = 3  # padding around each pair in a padded grid: as far as most families look beyond an edge
+PART_PLACES = 40_000  # of a padded grid: what the computations on a part touch stays in the CPU's cache
+WIDEST = 1.5  # width of the widest pair of a part, as a multiple of the first one's
 
 
 @dataclass(frozen=True)
@@ -70,7 +73,7 @@ def _other_side(name: str) -> str:
     return re.sub("row|column|source|target", lambda found: _OTHER_SIDE[found[0]], name)
 
 
-class Grid(Coordinates):
+class Grid(Geometry):
     """Sentence pairs and the coordinates of all their cells."""
 
     def __init__(self, pairs: Sequence[SentencePair]) -> None:
@@ -103,7 +106,7 @@ class Grid(Coordinates):
         if self._mirror is not None:
             return self._mirror
         other = Grid.__new__(Grid)
-        Coordinates.__init__(other, self.n_target, self.n_source)
+        Geometry.__init__(other, self.n_target, self.n_source)
         other._memory, other._within = None, None
         other._mirror, other._memo, other._shared = self, {}, self._shared
         return other
@@ -134,7 +137,20 @@ class Grid(Coordinates):
         elif self._mirror is not None:
             yield from ((pairs, part.flipped()) for pairs, part in self._mirror.parts())
         else:
-            yield from ((pairs, self._part(pairs)) for pairs in self.like_widths())
+            yield from ((pairs, self._part(pairs)) for pairs in self._of_like_width())
+
+    def _of_like_width(self) -> Iterator[slice]:
+        """Consecutive pairs that take at most PART_PLACES places of a padded grid, or a single pair."""
+        width = self.n_target + MARGIN
+        places = np.cumsum((self.n_source + MARGIN) * width)
+        first = 0
+        while first < len(width):
+            most = places[first - 1] if first else 0
+            wide = (width[first:] > WIDEST * width[first]) | (width[first:] * WIDEST < width[first])
+            last = min(np.searchsorted(places, most + PART_PLACES), first + int(np.append(wide, True).argmax()))
+            last = max(int(last), first + 1)
+            yield slice(first, last)
+            first = last
 
     def _part(self, pairs: slice) -> Grid:
         part = Grid(self.pairs[pairs])
@@ -150,7 +166,7 @@ class Grid(Coordinates):
             return self._mirror.meeting(key).turn(self._mirror.by_column)
         if self._within is not None:
             whole, pairs = self._within
-            return whole.meeting(key).slice(*whole._extent(pairs))
+            return whole.meeting(key).slice(*whole.spans(pairs))
         lexicon, known = (Lexicon(key.word), None) if self._memory is None else self._memory.of(key)
         sides = (self.source_tokens, self.source_layer), (self.target_tokens, self.target_layer)
         with lexicon.lock:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from jacana_torch.annotate.normalise import matching_form
 from jacana_torch.errors import MissingLayer
-from jacana_torch.features import coordinates as module
+from jacana_torch.features import grid as module
 from jacana_torch.features.api import Block
 from jacana_torch.features.grid import Grid
 from jacana_torch.features.word_pairs import Signal, WordKey, WordPairs
@@ -31,29 +31,12 @@ def flat_tokens(pairs: list[SentencePair], side: str) -> list[tuple[int, int, st
 
 
 @given(pairs_of)
-def test_coordinates(pairs):
-    grid, expected = Grid(pairs), cells(pairs)
-    assert grid.n_cells == len(expected)
-    assert list(zip(grid.pair, grid.m, grid.n, strict=True)) == expected
+def test_tokens_follow_one_another(pairs):
+    grid = Grid(pairs)
+    assert list(zip(grid.pair, grid.m, grid.n, strict=True)) == cells(pairs)
     source, target = flat_tokens(pairs, "source"), flat_tokens(pairs, "target")
     assert list(zip(grid.source_pair, grid.source_position, grid.source_tokens, strict=True)) == source
     assert list(zip(grid.target_pair, grid.target_position, grid.target_tokens, strict=True)) == target
-    assert [source[t][:2] for t in grid.source_token] == [(p, m) for p, m, _ in expected]
-    assert [target[t][:2] for t in grid.target_token] == [(p, n) for p, _, n in expected]
-    for p in grid.pair:
-        assert expected[grid.cell_start[p]] == (p, 0, 0)
-        assert source[grid.source_start[p]][:2] == target[grid.target_start[p]][:2] == (p, 0)
-
-
-@given(pairs_of, st.integers(-3, 3), st.integers(-3, 3))
-def test_shift_and_cell_at(pairs, dm, dn):
-    grid, expected = Grid(pairs), cells(pairs)
-    number = {cell: k for k, cell in enumerate(expected)}
-    assert grid.shift(dm, dn).tolist() == [number.get((p, m + dm, n + dn), -1) for p, m, n in expected]
-    assert grid.cell_at(grid.pair, grid.m, grid.n).tolist() == list(range(len(expected)))
-    nowhere = np.full(grid.n_cells, -1)
-    assert (grid.cell_at(grid.pair, nowhere, grid.n) == -1).all()
-    assert (grid.cell_at(grid.pair, grid.m, nowhere) == -1).all()
 
 
 @given(pairs_of, st.sampled_from(["token", str.lower, matching_form]))
@@ -84,20 +67,6 @@ def test_words_with_layers_and_a_missing_layer():
     assert grid.target_layer("pos") == [t for x in pairs for t in x.target.layer("pos")]
     with pytest.raises(MissingLayer, match="'head', which spacy"):
         grid.source_layer("head")
-
-
-@given(pairs_of, st.integers(0, 1000), st.floats(-2, 2))
-def test_row_and_column_maxima(pairs, seed, empty):
-    grid, expected = Grid(pairs), cells(pairs)
-    values = np.random.default_rng(seed).normal(size=(grid.n_cells, 2))
-    for side, place, got in (
-        ("source", 1, grid.row_max(values, empty)),
-        ("target", 2, grid.column_max(values, empty)),
-    ):
-        for t, (p, k, _) in enumerate(flat_tokens(pairs, side)):
-            own = [values[c] for c, cell in enumerate(expected) if cell[0] == p and cell[place] == k]
-            assert got[t].tolist() == [max((v[j] for v in own), default=empty) for j in (0, 1)]
-    assert grid.row_max(values[:, 0]).shape == (len(grid.source_pair),)
 
 
 @given(pairs_of, st.sampled_from(["token", str.lower, matching_form]))
@@ -134,7 +103,7 @@ def test_parts_are_the_grid_in_pieces(pairs, most, flipped):
     figures, directed = whole.figure(name), whole.figure(name, directed=True)
     for at, part in parts:
         assert part.is_flipped == flipped and part.pairs == pairs[at]
-        source, cells = whole.extent(at)
+        source, _, cells = whole.spans(at)
         assert whole.source_tokens[source] == part.source_tokens
         assert list(zip(whole.m[cells], whole.n[cells], strict=True)) == list(zip(part.m, part.n, strict=True))
         assert part.figure(name).tolist() == figures[cells].tolist()

@@ -16,7 +16,7 @@ from jacana_torch.crf import scoring
 from jacana_torch.crf.layout import Layout
 from jacana_torch.crf.scoring import Scorer, node_scores
 from jacana_torch.errors import ConfigError
-from jacana_torch.features import coordinates as grids
+from jacana_torch.features import grid as grids
 from jacana_torch.features.api import Block, NodeBlocks
 from jacana_torch.features.families.context import Context
 from jacana_torch.features.families.dependency import Dependency

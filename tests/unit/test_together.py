@@ -15,7 +15,7 @@ from jacana_torch import resources
 from jacana_torch.aligners.bidirectional import Bidirectional
 from jacana_torch.aligners.crf import Crf
 from jacana_torch.errors import MissingResource, ModelError
-from jacana_torch.features import coordinates as module
+from jacana_torch.features import grid as module
 from jacana_torch.features.api import NodeBlocks
 from jacana_torch.features.families.context import Context
 from jacana_torch.features.families.dependency import Dependency
@@ -77,7 +77,7 @@ def assert_flipped_features(family, pairs: list[SentencePair]) -> None:
         for side, want in sides:
             for at, part in side.parts():
                 blocks = blocks_of(family, part)
-                source, cells = side.extent(at)
+                source, _, cells = side.spans(at)
                 inside = {"link": cells, "null": source}
                 own = {name: values[inside[name[:4]]] for name, values in want.items()}
                 assert_same(columns(blocks, part), {n: v for n, v in own.items() if v.any()})

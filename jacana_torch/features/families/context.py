@@ -12,8 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..api import Block, NodeBlocks
-from ..coordinates import MARGIN
-from ..grid import Grid, Laid, Named
+from ..grid import MARGIN, Grid, Laid, Named
 from ..padded_grid import Canvas, table_of
 from ..word_pairs import Signal, WordPairs
 from ..wordlists import word_class

@@ -1,0 +1,120 @@
+"""Geometry of many sentence pairs stored flattened: where each pair, token and cell begins, and how they correspond.
+
+The tokens of one side follow one another, pair by pair. A pair of M source and N target tokens has M * N cells in
+row-major order: by source position m, then by target position n. NULL has no cells here.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+
+def starts(lengths: np.ndarray) -> np.ndarray:
+    """[K] where each of K consecutive runs of these lengths begins."""
+    return np.cumsum(lengths) - lengths
+
+
+def run_of(lengths: np.ndarray) -> np.ndarray:
+    """[sum(lengths)] the run that each element belongs to: lengths 2, 0, 1 give 0, 0, 2."""
+    return np.repeat(np.arange(len(lengths)), lengths)
+
+
+def positions(lengths: np.ndarray) -> np.ndarray:
+    """[sum(lengths)] the position of each element in its run: lengths 2, 0, 1 give 0, 1, 0."""
+    return np.arange(int(lengths.sum())) - np.repeat(starts(lengths), lengths)
+
+
+def run_max(values: np.ndarray, lengths: np.ndarray, empty: float = 0.0) -> np.ndarray:
+    """[K, ...] the maximum of each run of `values` [sum(lengths), ...]; `empty` for a run of no elements."""
+    out = np.full((len(lengths), *values.shape[1:]), empty, dtype=values.dtype)
+    some = lengths > 0
+    if some.any():  # reduceat has no notion of empty runs, which take no room
+        out[some] = np.maximum.reduceat(values, starts(lengths)[some], axis=0)
+    return out
+
+
+class Geometry:
+    """Coordinates of all tokens and cells of P pairs of the given lengths.
+
+    Per pair [P]: `n_source`, `n_target`, the first tokens `source_start` and `target_start`, the first cell
+    `cell_start`. Per token [Ts] or [Tt]: `source_pair`, `source_position`, `target_pair`, `target_position`.
+    Per cell [C], computed on first use: `pair`, `m`, `n`, `source_token`, `target_token`. `n_tokens` is Ts, the
+    number of source tokens, and `n_cells` is C.
+    """
+
+    def __init__(self, n_source: np.ndarray, n_target: np.ndarray) -> None:
+        self.n_source, self.n_target = n_source, n_target
+        self.source_start, self.target_start = starts(n_source), starts(n_target)
+        self.cell_start = starts(n_source * n_target)
+        self.source_pair, self.target_pair = run_of(n_source), run_of(n_target)
+        self.source_position, self.target_position = positions(n_source), positions(n_target)
+        self.n_tokens, self.n_cells = len(self.source_pair), int((n_source * n_target).sum())
+
+    @property
+    def transposed(self) -> Geometry:
+        """The geometry of the flipped pairs."""
+        return Geometry(self.n_target, self.n_source)
+
+    def part(self, pairs: slice) -> Geometry:
+        """The geometry of some consecutive pairs alone."""
+        return Geometry(self.n_source[pairs], self.n_target[pairs])
+
+    def spans(self, pairs: slice) -> tuple[slice, slice, slice]:
+        """The source tokens, the target tokens and the cells of consecutive pairs `start:stop`."""
+        total = len(self.source_pair), len(self.target_pair), self.n_cells
+        bounds = (
+            [int(begin[k]) if k < len(begin) else size for k in (pairs.start, pairs.stop)]
+            for begin, size in zip((self.source_start, self.target_start, self.cell_start), total, strict=True)
+        )
+        source, target, cells = (slice(first, last) for first, last in bounds)
+        return source, target, cells
+
+    # Cells: a row is the run of cells of one source token
+
+    @cached_property
+    def source_token(self) -> np.ndarray:
+        return run_of(self.n_target[self.source_pair])
+
+    @cached_property
+    def n(self) -> np.ndarray:
+        return positions(self.n_target[self.source_pair])
+
+    @cached_property
+    def target_token(self) -> np.ndarray:
+        return self.target_start[self.source_pair][self.source_token] + self.n
+
+    @cached_property
+    def pair(self) -> np.ndarray:
+        return self.source_pair[self.source_token]
+
+    @cached_property
+    def m(self) -> np.ndarray:
+        return self.source_position[self.source_token]
+
+    @cached_property
+    def by_column(self) -> np.ndarray:
+        """[C] cells in the order of their target tokens: `values[by_column]` is in the transposed order."""
+        height = self.n_source[self.target_pair]
+        first = self.cell_start[self.target_pair] + self.target_position
+        return np.repeat(first, height) + positions(height) * np.repeat(self.n_target[self.target_pair], height)
+
+    def cell_at(self, pair: np.ndarray, m: np.ndarray, n: np.ndarray) -> np.ndarray:
+        """The cell (pair, m, n); -1 where m or n is negative, as the position of a root's head is."""
+        return np.where((m >= 0) & (n >= 0), self.cell_start[pair] + m * self.n_target[pair] + n, -1)
+
+    def shift(self, dm: int, dn: int) -> np.ndarray:
+        """[C] the cell dm rows and dn columns away from each cell; -1 outside of its pair."""
+        height, width = self.n_source[self.pair], self.n_target[self.pair]
+        m, n = self.m + dm, self.n + dn
+        inside = (m >= 0) & (m < height) & (n >= 0) & (n < width)
+        return np.where(inside, np.arange(self.n_cells) + dm * width + dn, -1)
+
+    def row_max(self, values: np.ndarray, empty: float = 0.0) -> np.ndarray:
+        """[Ts, ...] the maximum of `values` [C, ...] over the cells of each source token."""
+        return run_max(values, self.n_target[self.source_pair], empty)
+
+    def column_max(self, values: np.ndarray, empty: float = 0.0) -> np.ndarray:
+        """[Tt, ...] the maximum of `values` [C, ...] over the cells of each target token."""
+        return run_max(values[self.by_column], self.n_source[self.target_pair], empty)
