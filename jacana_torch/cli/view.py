@@ -153,13 +153,13 @@ def _explainer(explanation: Explanation | None) -> Callable[[int, int], Why | No
 
 def _why(link: LinkExplanation) -> Why:
     """The choice that made the link, or the one that came nearest to making it, and what weighed most in it."""
-    from ..explain.phrases import told
+    from ..explain.text import feature_text
     from ..view import Why
 
     def near(choice: Choice) -> tuple[bool, float]:
         return (choice.chosen == link.linked, choice.posterior)
 
     choice = max(link.choices, key=near)
-    reasons = [(told(reason.feature), reason.contribution) for reason in choice.reasons[:REASONS]]
+    reasons = [(feature_text(reason.feature), reason.contribution) for reason in choice.reasons[:REASONS]]
     margin = None if choice.margin is None else choice.margin.value
     return Why(link.verdict, reasons, choice.direction == "backward", choice.rival, margin, choice.posterior)

@@ -1,11 +1,31 @@
-"""Why two words are linked, or are not: what an aligner says of its links, as values, JSON and text.
+"""Explanations: why an aligner links two words, or does not, as values, plain data and text.
 
-Aligners make `Explanation`s (see `Explains` in aligners/base.py); nothing here knows how one is trained.
+`explanation` holds the values and `text` prints them. `chains`, `contributions` and `linear` compute them for
+linear chains. Other aligners may make an `Explanation` in their own way (`Explains` in aligners/base.py).
 """
 
 from __future__ import annotations
 
-from .choice import Choice, Margin, Moved, Reason, Reasons, Step
-from .explanation import Explanation, LinkExplanation
+from .explanation import (
+    Choice,
+    Direction,
+    Explanation,
+    LinkExplanation,
+    Margin,
+    Moved,
+    Reason,
+    Reasons,
+    Step,
+)
 
-__all__ = ["Choice", "Explanation", "LinkExplanation", "Margin", "Moved", "Reason", "Reasons", "Step"]
+__all__ = [
+    "Choice",
+    "Direction",
+    "Explanation",
+    "LinkExplanation",
+    "Margin",
+    "Moved",
+    "Reason",
+    "Reasons",
+    "Step",
+]

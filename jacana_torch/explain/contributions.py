@@ -15,7 +15,7 @@ from ..features.api import NodeFamily
 from ..features.featureset import blocks_of, checked
 from ..features.grid import Grid
 from . import Reasons
-from .choice import summed
+from .explanation import summed
 
 
 class Contributions:
