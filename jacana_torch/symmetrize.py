@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Mapping
-from types import MappingProxyType
+from functools import partial
+from types import FunctionType, MappingProxyType
 
 from .errors import ConfigError
 from .types import Alignment, Link, trusted
@@ -99,6 +100,15 @@ def symmetrizer(name: str) -> Symmetrizer:
     except KeyError:
         known = ", ".join(known.replace("_", "-") for known in (*SYMMETRIZERS, "posterior"))
         raise ConfigError(f"there is no symmetrizer {name!r}: choose one of {known}") from None
+
+
+def name_of(symmetrize: Symmetrizer | str) -> str:
+    """The name of a symmetrizer, with underscores."""
+    while isinstance(symmetrize, partial):  # configs make partial functions
+        symmetrize = symmetrize.func
+    if isinstance(symmetrize, str):
+        return symmetrize.strip().lower().replace("-", "_")
+    return symmetrize.__name__ if isinstance(symmetrize, FunctionType) else type(symmetrize).__name__.lower()
 
 
 class _Grown:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from .errors import JacanaError, MissingLayer
 from .view.drawn import Drawn
@@ -31,6 +31,21 @@ PROVIDERS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "ner": ("spacy", "given"),  # "O", "B-PERSON", "I-PERSON", ...
     }
 )
+
+
+@runtime_checkable
+class ReadsResources(Protocol):
+    """A feature family, an annotator or an aligner that reads linguistic data."""
+
+    @property
+    def resources(self) -> tuple[str, ...]:
+        """Names of the resources that it reads, as `jacana-torch resources` lists them."""
+        ...
+
+
+def resources_of(*parts: object) -> tuple[str, ...]:
+    """The resources that any of the parts reads, sorted."""
+    return tuple(sorted({name for part in parts if isinstance(part, ReadsResources) for name in part.resources}))
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,27 @@
-"""What an aligner is. Every system of the literature stands behind this protocol."""
+"""The protocols of aligners. Every system, ours or yours, is used through these and nothing else.
+
+`Aligner` is all that a system must be. The others are abilities that it may have besides, each checked by
+`isinstance`. They are structural: a class has an ability when it has the members, and need not inherit anything.
+
+| protocol            | ability                                                                      |
+|---------------------|------------------------------------------------------------------------------|
+| `Trainable`         | learns from examples, and its state can be saved and restored                |
+| `TrainingOptional`  | learns, but is of use untrained                                              |
+| `OneWay`            | aligns in one direction, and is told which                                   |
+| `Directional`       | joins two directions by a symmetrizer that the caller may replace            |
+| `LinksOnly`         | is faster where nobody asks for confidences                                  |
+| `PosteriorOfCells`  | knows the probability of every possible link, not only of those that it chose |
+| `Prepares`          | separates what depends on weights from what does not                         |
+| `Explains`          | can say why words are linked                                                 |
+
+Aligners that read linguistic data also satisfy `types.ReadsResources`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -14,11 +31,12 @@ from ..symmetrize import Symmetrizer
 from ..types import Alignment, Example, SentencePair
 
 State = Mapping[str, "np.ndarray | list[str]"]
+PreparedPairs = TypeVar("PreparedPairs")
 
 
 @dataclass(frozen=True)
 class Step:
-    """One step of a training run, for whoever watches it. `aligner` is the aligner as it stands."""
+    """One step of a training run, as reported to a `Watcher`. `aligner` holds the weights of this moment."""
 
     part: str  # "forward", "backward", ...
     iteration: int
@@ -32,54 +50,128 @@ Watcher = Callable[[Step], None]
 
 @runtime_checkable
 class Aligner(Protocol):
-    """`requires`: the annotation layers that it reads. One that reads resources names them in `resources`.
-
-    One that is faster where nobody asks for confidences takes `align(pairs, confidence=False)`.
-    Where scoring the same pairs again and again should be fast, `prepared(pairs)` gives what `decode(...)` takes.
-    """
+    """Links the words of sentence pairs."""
 
     @property
-    def requires(self) -> tuple[str, ...]: ...
+    def requires(self) -> tuple[str, ...]:
+        """Names of the annotation layers that it reads (`types.PROVIDERS` lists them)."""
+        ...
 
-    def align(self, pairs: Sequence[SentencePair]) -> list[Alignment]: ...
+    def align(self, pairs: Sequence[SentencePair]) -> list[Alignment]:
+        """One alignment per pair, in order. The result of a pair does not depend on the other pairs."""
+        ...
 
 
 @runtime_checkable
 class Trainable(Aligner, Protocol):
-    """`fit` starts from what the aligner has learnt so far, so training goes on where it was left.
-
-    Ctrl-C in `fit` keeps what was learnt and is told in the report; where nothing was learnt yet it goes through.
-    """
+    """Learns from examples."""
 
     def fit(
         self, examples: Sequence[Example], dev: Sequence[Example] = (), watch: Watcher | None = None
-    ) -> TrainingReport: ...
+    ) -> TrainingReport:
+        """Train, starting from the present weights, so that a later call continues an earlier one.
 
-    def state(self) -> State:
-        """What it has learnt, as named arrays and lists of names; `restore` takes it back."""
+        Ctrl-C keeps the weights reached so far and sets `interrupted` in the report. Before anything is learnt,
+        KeyboardInterrupt is raised.
+        """
         ...
 
-    def restore(self, state: State) -> None: ...
+    def state(self) -> State:
+        """What it has learnt, as named arrays and lists of strings."""
+        ...
+
+    def restore(self, state: State) -> None:
+        """Take back what `state` gave."""
+        ...
+
+
+@runtime_checkable
+class TrainingOptional(Trainable, Protocol):
+    """Learns, and declares whether it needs to. Without this protocol, a `Trainable` aligner needs training."""
+
+    @property
+    def needs_training(self) -> bool: ...
+
+
+@runtime_checkable
+class OneWay(Trainable, Protocol):
+    """Aligns in one direction. `Bidirectional` sets `part` to "forward" or "backward", for reports and messages."""
+
+    part: str
+
+
+@runtime_checkable
+class Directional(Aligner, Protocol):
+    """Aligns in both directions and joins them by a symmetrizer."""
+
+    @property
+    def symmetrizer_name(self) -> str:
+        """Name of the symmetrizer that `align` uses by default, with underscores."""
+        ...
+
+    def directions(
+        self, pairs: Sequence[SentencePair], confidence: bool = True
+    ) -> tuple[list[Alignment], list[Alignment]]:
+        """The forward and the backward alignment of each pair, both as source to target."""
+        ...
+
+    def align(
+        self, pairs: Sequence[SentencePair], symmetrize: str | None = None, confidence: bool = True
+    ) -> list[Alignment]:
+        """As `Aligner.align`. `symmetrize` names another symmetrizer; without `confidence`, alignments may lack
+        confidences and scores, which is faster."""
+        ...
+
+
+@runtime_checkable
+class LinksOnly(Aligner, Protocol):
+    """Has a faster way to the same links where nobody asks for confidences."""
+
+    def align_links(self, pairs: Sequence[SentencePair]) -> list[Alignment]:
+        """The links that `align` finds, without confidences and scores."""
+        ...
+
+
+@runtime_checkable
+class PosteriorOfCells(Aligner, Protocol):
+    """Knows the posterior of every cell of a pair's grid."""
+
+    def posteriors(self, pairs: Sequence[SentencePair]) -> list[np.ndarray] | None:
+        """[M, N] probability of a link in each cell of each pair. None where the parts of this aligner lack it."""
+        ...
+
+
+@runtime_checkable
+class Prepares(Aligner, Protocol[PreparedPairs]):
+    """Aligns the same pairs again and again, as its weights change, without looking their features up again."""
+
+    def prepared(self, pairs: Sequence[SentencePair]) -> PreparedPairs:
+        """What `decode` needs of these pairs and no change of weights invalidates."""
+        ...
+
+    def decode(self, prepared: PreparedPairs) -> list[Alignment]:
+        """The alignments that `align` would find for the prepared pairs, under the present weights."""
+        ...
 
 
 @runtime_checkable
 class Explains(Protocol):
-    """An aligner that can say why. One whose kind sometimes can raises `CannotExplain` where it cannot."""
+    """Can say why words are linked. An instance that cannot, although its class can, raises `CannotExplain`."""
 
     def explain(
         self, pairs: Sequence[SentencePair], symmetrize: Symmetrizer | str | None = None
     ) -> Iterator[Explanation]:
-        """One explanation a pair, in order, of what `align` makes of it."""
+        """One explanation per pair, in order, of the alignment that `align` finds."""
         ...
 
 
 class CannotExplain(JacanaError):
-    """An aligner has links and no reasons; the message says what it lacks."""
+    """The aligner has no reasons for its links; the message says what it lacks."""
 
 
 @dataclass(frozen=True)
 class TrainingReport:
-    """How training ended, part by part."""
+    """How training ended. `loss` and `iterations` are by part ("forward", "backward", ...)."""
 
     loss: Mapping[str, float] = field(default_factory=dict)
     iterations: Mapping[str, int] = field(default_factory=dict)
@@ -90,7 +182,7 @@ class TrainingReport:
     notes: tuple[str, ...] = ()
 
     def __add__(self, other: TrainingReport) -> TrainingReport:
-        """Two parts, one trained after the other."""
+        """The report of two parts that were trained one after the other."""
         return TrainingReport(
             {**self.loss, **other.loss},
             {**self.iterations, **other.iterations},
@@ -103,7 +195,7 @@ class TrainingReport:
 
 
 def learnable(examples: Sequence[Example]) -> list[Example]:
-    """The examples that teach something: those with gold links and words on both sides."""
+    """The examples that can be trained on: those with gold links and words on both sides."""
     found = [e for e in examples if e.gold is not None and len(e.pair.source) and len(e.pair.target)]
     if not found:
         raise ConfigError("there is nothing to train on: no example has gold links and words on both sides")

@@ -10,9 +10,9 @@ import numpy as np
 
 from ..errors import ConfigError
 from ..explain import Explanation
-from ..symmetrize import SYMMETRIZERS, Symmetrizer, posterior, symmetrizer
-from ..types import Alignment, Example, SentencePair
-from .base import CannotExplain, Trainable, TrainingReport, Watcher
+from ..symmetrize import SYMMETRIZERS, Symmetrizer, name_of, posterior, symmetrizer
+from ..types import Alignment, Example, SentencePair, resources_of
+from .base import CannotExplain, OneWay, Trainable, TrainingReport, Watcher
 from .combination import Weighing
 from .crf import Crf
 from .posterior import Posterior, aligned, both_ways
@@ -33,10 +33,11 @@ class Bidirectional:
 
     def __post_init__(self) -> None:
         join = self._join()  # an unknown name is an error now, not after an hour's training
-        for part in ("forward", "backward"):
-            if not isinstance(getattr(self, part), Trainable):
-                raise ConfigError(f"{part}={getattr(self, part)!r} is no aligner that can be trained")
-        self.forward.part, self.backward.part = "forward", "backward"  # type: ignore[attr-defined]
+        for part, aligner in (("forward", self.forward), ("backward", self.backward)):
+            if not isinstance(aligner, Trainable):
+                raise ConfigError(f"{part}={aligner!r} is no aligner that can be trained")
+            if isinstance(aligner, OneWay):
+                aligner.part = part
         if isinstance(join, Posterior):
             self.symmetrize = join
             self._two_chains()
@@ -47,8 +48,11 @@ class Bidirectional:
 
     @property
     def resources(self) -> tuple[str, ...]:
-        both = (self.forward, self.backward)
-        return tuple(sorted({name for aligner in both for name in getattr(aligner, "resources", ())}))
+        return resources_of(self.forward, self.backward)
+
+    @property
+    def symmetrizer_name(self) -> str:
+        return name_of(self.symmetrize)
 
     def fit(
         self, examples: Sequence[Example], dev: Sequence[Example] = (), watch: Watcher | None = None
@@ -103,9 +107,21 @@ class Bidirectional:
     def chains(self) -> tuple[Crf, Crf] | None:
         """Both directions, if they are chains over single words that align as such."""
         one, other = self.forward, self.backward
-        if isinstance(one, Crf) and isinstance(other, Crf) and type(one).align is type(other).align is Crf.align:
+        if isinstance(one, Crf) and isinstance(other, Crf) and one.single_words and other.single_words:
             return one, other
         return None
+
+    def posteriors(self, pairs: Sequence[SentencePair]) -> list[np.ndarray] | None:
+        """[M, N] probability of a link in each cell of each pair; None unless both directions are chains (Crf)."""
+        chains = self.chains()
+        if chains is None:
+            return None
+        out = [np.zeros((len(pair.source), len(pair.target))) for pair in pairs]
+        for places, both in both_ways(*chains, pairs):
+            flat = self.weighing.chances(*both.posteriors())
+            for place, own in zip(places, np.split(flat, both.grid.cell_start[1:]), strict=True):
+                out[place] = own.reshape(out[place].shape)
+        return out
 
     def _two_chains(self) -> tuple[Crf, Crf]:
         chains = self.chains()
@@ -120,14 +136,14 @@ class Bidirectional:
         self, pairs: Sequence[SentencePair], symmetrize: Symmetrizer | Posterior | str | None = None
     ) -> Iterator[Explanation]:
         """What features say of the links in either direction, and what was made of the two."""
-        from ..explain.linear import explained, name_of
+        from ..explain.linear import explained
 
         chains = self.chains()
         if chains is None:
             raise CannotExplain(f"only two chains of single words can, and {type(self.forward).__name__} is none")
         join = symmetrize or self.symmetrize
         self._join(join)  # an unknown name is an error now, not at the first explanation
-        return explained(*chains, pairs, partial(self.align, symmetrize=join), name_of(join))
+        return explained(*chains, pairs, partial(self.align, symmetrize=join), name_of(join).replace("_", "-"))
 
     def state(self) -> dict[str, np.ndarray | list[str]]:
         parts = {"forward": self.forward.state(), "backward": self.backward.state()}
@@ -155,4 +171,4 @@ def _together(
 
 def _function(join: object) -> object:
     """What a config, which makes partial functions, names."""
-    return getattr(join, "func", join)
+    return join.func if isinstance(join, partial) else join

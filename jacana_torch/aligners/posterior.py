@@ -10,7 +10,6 @@ import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import starmap
-from typing import ClassVar
 
 import numpy as np
 
@@ -52,7 +51,6 @@ class Posterior:
     threshold: float | None = None
     folds: int = 5
     seed: int = 1
-    __name__: ClassVar[str] = "posterior"
 
     def __post_init__(self) -> None:
         if self.decide not in DECIDE:

@@ -30,6 +30,13 @@ class Annotator(Protocol):
     def __call__(self, pairs: Sequence[SentencePair]) -> list[SentencePair]: ...
 
 
+@runtime_checkable
+class ByChunk(Annotator, Protocol):
+    """An annotator that says whether it may annotate a part of a corpus at a time; others may."""
+
+    by_chunk: bool
+
+
 class LayerAnnotator(ABC):
     """Fills layers sentence by sentence. A subclass says what the layers of some distinct sentences are."""
 
@@ -120,7 +127,7 @@ def annotate_stream(
     if chunk < 1:
         raise ConfigError(f"chunk must be at least 1, not {chunk}")
     remaining = iter(pairs)
-    size = chunk if getattr(annotator, "by_chunk", True) else None
+    size = None if isinstance(annotator, ByChunk) and not annotator.by_chunk else chunk
     while batch := list(islice(remaining, size)):
         yield from annotator(batch)
 

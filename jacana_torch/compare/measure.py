@@ -8,8 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..aligners.base import Aligner, Trainable
-from ..aligners.bidirectional import Bidirectional
+from ..aligners.base import Aligner, Directional, Trainable
 from ..evaluate import count
 from ..model import persist
 from ..model.model import Model
@@ -108,7 +107,7 @@ def _aligned(
     begun = time.perf_counter()
     found = model.align(pairs, confidence=False)
     seconds = time.perf_counter() - begun
-    wanted = symmetrizers if isinstance(aligner, Bidirectional) and symmetrizers else (own,)
+    wanted = symmetrizers if isinstance(aligner, Directional) and symmetrizers else (own,)
     if set(wanted) <= {own}:
         return {own: found}, seconds
     every = experiment.predictions(aligner, examples)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -47,13 +46,3 @@ def _told(forward: Crf, backward: Crf | None, pairs: Sequence[SentencePair]) -> 
         for place, *directions in zip(places, *sides, strict=True):
             out[place] = tuple(directions)
     return out
-
-
-def name_of(symmetrize: object) -> str:
-    """As the command line spells it."""
-    while isinstance(symmetrize, partial):  # as configs make them
-        symmetrize = symmetrize.func
-    name = (
-        symmetrize if isinstance(symmetrize, str) else getattr(symmetrize, "__name__", type(symmetrize).__name__)
-    )
-    return name.strip().lower().replace("_", "-")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..errors import ConfigError
-from ..types import SentencePair
+from ..types import SentencePair, resources_of
 from .api import Block, EdgeFamily, GapFamily, NodeBlocks, NodeFamily, WordFamily
 from .grid import Grid
 from .joining import joined, written
@@ -92,7 +92,7 @@ class FeatureSet:
     @property
     def resources(self) -> tuple[str, ...]:
         """The resources that the families read; a family that reads none need not say so."""
-        return tuple(sorted({name for f in [*self.node, *self.edge] for name in getattr(f, "resources", ())}))
+        return resources_of(*self.node, *self.edge)
 
     def by_word_key(self) -> dict[WordKey, list[WordFamily]]:
         """The families that say something of two words alone, by what they take for a word."""

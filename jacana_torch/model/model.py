@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
-from ..aligners.base import Aligner, CannotExplain, Explains, Trainable
+from ..aligners.base import Aligner, CannotExplain, Directional, Explains, LinksOnly, Trainable
+from ..annotate.base import Annotator
 from ..annotate.tokenize import tokenize
 from ..errors import ConfigError, JacanaError
 from ..explain import Explanation
-from ..types import PROVIDERS, Alignment, Sentence, SentencePair
+from ..types import PROVIDERS, Alignment, Sentence, SentencePair, resources_of
 
 Side = str | Sequence[str] | Sentence
-Annotator = Callable[[Sequence[SentencePair]], list[SentencePair]]
+Annotate = Callable[[Sequence[SentencePair]], list[SentencePair]]
 
 
 def as_pair(pair: SentencePair | tuple[Side, Side]) -> SentencePair:
@@ -64,7 +63,7 @@ class Model:
     """`annotate` fills the layers that `aligner` reads; pairs that have them already are left alone."""
 
     aligner: Aligner
-    annotate: Annotator | None = None
+    annotate: Annotate | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.aligner, Aligner):
@@ -79,14 +78,13 @@ class Model:
     @property
     def resources(self) -> tuple[str, ...]:
         """Linguistic data that it reads; the annotator's only where the aligner reads any layer at all."""
-        parts = [self.aligner, self.annotate] if self.requires else [self.aligner]
-        return tuple(sorted({name for part in parts for name in getattr(part, "resources", ())}))
+        return resources_of(self.aligner, self.annotate) if self.requires else resources_of(self.aligner)
 
     def check(self) -> None:
         """Before any work: does the annotator fill what the aligner reads, and is their data on this machine?"""
         from .. import resources
 
-        provided = getattr(self.annotate, "provides", ())
+        provided = self.annotate.provides if isinstance(self.annotate, Annotator) else ()
         lacking = [layer for layer in self.requires if layer not in provided]
         if provided and lacking:  # without an annotator, corpora may bring their layers
             able = [set(PROVIDERS.get(layer, ())) for layer in lacking]
@@ -124,24 +122,23 @@ class Model:
         """One alignment a pair, in order. `symmetrize` overrides how the two directions are joined; without
         `confidence` there are links alone, which is faster."""
         ready = self.prepare(pairs)
-        options: dict[str, Any] = self._symmetrizing(symmetrize)
-        if not confidence and "confidence" in inspect.signature(self.aligner.align).parameters:
-            options["confidence"] = False
-        found = self.aligner.align(ready, **options)
+        self._check_directions(symmetrize)
+        if isinstance(self.aligner, Directional):
+            found = self.aligner.align(ready, symmetrize, confidence)
+        elif isinstance(self.aligner, LinksOnly) and not confidence:
+            found = self.aligner.align_links(ready)
+        else:
+            found = self.aligner.align(ready)
         if not confidence:
             found = [_links_alone(alignment) for alignment in found]
         explainer = _Explainer(self, symmetrize)
         return [alignment.of(pair, explainer) for alignment, pair in zip(found, ready, strict=True)]
 
-    def _symmetrizing(self, symmetrize: str | None) -> dict[str, str]:
-        """The option for the aligner, which must have two directions to take it."""
-        if symmetrize is None:
-            return {}
-        if not hasattr(self.aligner, "directions"):
+    def _check_directions(self, symmetrize: str | None) -> None:
+        if symmetrize is not None and not isinstance(self.aligner, Directional):
             raise ConfigError(
                 f"{type(self.aligner).__name__} has one direction, so there is nothing to symmetrize"
             )
-        return {"symmetrize": symmetrize}
 
     def explain(self, pair: SentencePair | tuple[Side, Side], symmetrize: str | None = None) -> Explanation:
         """Why words are linked and others are not: `.link(i, j)`, `.links()`, `.to_dict()`, `.to_text()`."""
@@ -153,7 +150,7 @@ class Model:
         """One a pair, in order, which is faster for many than one by one. Those of an aligner that cannot give
         reasons say so. Hold few: each keeps the features of its neighbours alive (`to_dict` does not)."""
         ready = self.prepare(pairs)
-        self._symmetrizing(symmetrize)
+        self._check_directions(symmetrize)
         reason = "it is no linear model"
         if isinstance(self.aligner, Explains):
             try:

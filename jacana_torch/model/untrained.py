@@ -78,11 +78,11 @@ def _plain(path: Path) -> dict[str, Any] | None:
 
 
 def _learns(aligner: Mapping[str, Any]) -> bool:
-    from ..aligners.base import Trainable
+    from ..aligners.base import Trainable, TrainingOptional
     from .build import build
 
     made = build(aligner)
-    return bool(getattr(made, "needs_training", isinstance(made, Trainable)))
+    return made.needs_training if isinstance(made, TrainingOptional) else isinstance(made, Trainable)
 
 
 def _requires(aligner: Mapping[str, Any]) -> tuple[str, ...]:

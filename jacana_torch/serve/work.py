@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..aligners.base import Explains
+from ..aligners.base import Directional, Explains
 from ..corpora import jsonl
 from ..symmetrize import SYMMETRIZERS
 from ..types import Alignment, Example, Link, Sentence, SentencePair
@@ -60,7 +60,7 @@ class Models:
         self.names = list(self._models)
 
     def symmetrizes(self, name: str) -> bool:
-        return hasattr(self._models[name].aligner, "directions")
+        return isinstance(self._models[name].aligner, Directional)
 
     def explains(self, name: str) -> bool:
         return isinstance(self._models[name].aligner, Explains)
@@ -79,11 +79,8 @@ class Models:
         ]
 
     def _own_symmetrizer(self, name: str) -> str | None:
-        own = getattr(self._models[name].aligner, "symmetrize", None)
-        if own is None or not self.symmetrizes(name):
-            return None
-        own = getattr(own, "func", own)  # configs make partial functions
-        return spelt(getattr(own, "__name__", str(own)))
+        aligner = self._models[name].aligner
+        return spelt(aligner.symmetrizer_name) if isinstance(aligner, Directional) else None
 
     def __call__(self, question: Question, pairs: Sequence[SentencePair]) -> list[Any]:
         model = self._models[question.model]

@@ -7,15 +7,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..aligners.base import Aligner
-from ..aligners.bidirectional import Bidirectional
-from ..aligners.posterior import sampled
+from ..aligners.base import Aligner, PosteriorOfCells
 from ..evaluate.calibration import Reliability, reliability
-from ..evaluate.counts import links_of
 from ..types import Alignment, Example
 from . import lettering, pictures
 from .tracking import Tracker
@@ -45,18 +42,15 @@ class Judged:
         ]
         if not kept:
             return
-        chains = aligner.chains() if isinstance(aligner, Bidirectional) else None
-        if chains:
-            sample = sampled(*chains, [_counted(example, self.links) for example, _ in kept])
-            self._chances.append(aligner.weighing.chances(sample.forward, sample.backward))  # type: ignore[attr-defined]
-            self._hits.append(sample.hit)
-        elif any(alignment.confidence for _, alignment in kept):
-            for example, alignment in kept:
-                chances = np.zeros((alignment.n_source, alignment.n_target))
-                for link, chance in alignment.confidence.items():
-                    chances[link] = chance
-                self._chances.append(chances.ravel())
-                self._hits.append(pictures.cells(example.gold, self.links).ravel())  # type: ignore[arg-type]
+        posteriors = None
+        if isinstance(aligner, PosteriorOfCells):
+            posteriors = aligner.posteriors([example.pair for example, _ in kept])
+        if posteriors is None and any(alignment.confidence for _, alignment in kept):
+            posteriors = [_of_links(alignment) for _, alignment in kept]
+        for (example, _), chances in zip(kept, posteriors or (), strict=False):
+            assert example.gold is not None
+            self._chances.append(chances.ravel())
+            self._hits.append(pictures.cells(example.gold, self.links).ravel())
 
     @property
     def chances(self) -> np.ndarray:
@@ -85,12 +79,12 @@ class Judged:
         tracker.text("calibration/reliability", as_markdown(curve), step)
 
 
-def _counted(example: Example, links: str) -> Example:
-    """The example, with the links that count as its sure ones."""
-    gold = example.gold
-    if gold is None or links == "sure":
-        return example
-    return replace(example, gold=Alignment(gold.n_source, gold.n_target, frozenset(links_of(gold, links))))
+def _of_links(alignment: Alignment) -> np.ndarray:
+    """[M, N] the confidences of its links, 0 elsewhere."""
+    out = np.zeros((alignment.n_source, alignment.n_target))
+    for link, confidence in alignment.confidence.items():
+        out[link] = confidence
+    return out
 
 
 def as_markdown(curve: Reliability) -> str:

@@ -10,11 +10,11 @@ import logging
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
-from ..aligners.base import Aligner, Step, Trainable, TrainingReport
-from ..aligners.bidirectional import Bidirectional
+from ..aligners.base import Aligner, Directional, Prepares, Step, Trainable, TrainingReport
 from ..errors import ConfigError
 from ..evaluate import Score, score
 from ..evaluate.counts import links_of
@@ -31,18 +31,13 @@ Predictions = dict[str, list[Alignment]]
 
 def output_name(aligner: Aligner) -> str:
     """What `predictions` calls the alignments that `align` gives: the symmetrizer's name, where there is one."""
-    if not isinstance(aligner, Bidirectional):
-        return "aligned"
-    if isinstance(aligner.symmetrize, str):
-        return aligner.symmetrize.strip().lower().replace("-", "_")
-    function = getattr(aligner.symmetrize, "func", aligner.symmetrize)  # a config makes partial functions
-    return getattr(function, "__name__", "symmetrized")
+    return aligner.symmetrizer_name if isinstance(aligner, Directional) else "aligned"
 
 
 def predictions(aligner: Aligner, examples: Sequence[Example]) -> Predictions:
     """What the aligner says: by direction and symmetrizer where it has two directions, else as `aligned`."""
     pairs = [e.pair for e in examples]
-    if not isinstance(aligner, Bidirectional):
+    if not isinstance(aligner, Directional):
         return {"aligned": aligner.align(pairs)}
     forward, backward = aligner.directions(pairs)
     found = symmetrized(forward, backward)
@@ -126,7 +121,7 @@ class Watch:
     examples: int = 5
     links: str = "sure"
     _seen: dict[str, dict[int, list[Alignment]]] = field(default_factory=dict, repr=False)
-    _prepared: dict[str, object] = field(default_factory=dict, repr=False)
+    _prepared: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def __call__(self, step: Step) -> None:
         figures = {f"loss/{step.part}": step.loss, f"gradient_norm/{step.part}": step.gradient_norm}
@@ -164,10 +159,9 @@ class Watch:
         aligner = step.aligner
         if step.part not in self._prepared:
             pairs = [e.pair.flip() if step.part == "backward" else e.pair for e in self.dev]
-            prepare = getattr(aligner, "prepared", None)
-            self._prepared[step.part] = pairs if prepare is None else prepare(pairs)
+            self._prepared[step.part] = aligner.prepared(pairs) if isinstance(aligner, Prepares) else pairs
         prepared = self._prepared[step.part]
-        return aligner.decode(prepared) if hasattr(aligner, "decode") else aligner.align(prepared)  # type: ignore[arg-type]
+        return aligner.decode(prepared) if isinstance(aligner, Prepares) else aligner.align(prepared)
 
     def scores(self, found: Scores, iteration: int) -> None:
         for name, s in found.items():

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 
 from .. import corpora
-from ..aligners.base import TrainingReport
+from ..aligners.base import Aligner, TrainingReport
 from ..annotate import missing
 from ..errors import ConfigError
 from ..model import persist
@@ -128,7 +128,8 @@ class Run:
         """What `persist.build` makes the model of: without the families that are dropped, and with an annotator
         only where something reads what it fills."""
         aligner = _without(self.cfg["aligner"], {*self.cfg["drop"]})
-        requires = getattr(persist.build(aligner), "requires", ())
+        built = persist.build(aligner)
+        requires = built.requires if isinstance(built, Aligner) else ()
         annotate = dict(self.cfg["annotate"]) if self.cfg["annotate"] and requires and not self.sidecar else None
         if annotate and isinstance(annotate.get("layers"), list):  # parsing what nobody reads takes half the time
             annotate["layers"] = [layer for layer in annotate["layers"] if layer in requires]

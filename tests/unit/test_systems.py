@@ -8,7 +8,7 @@ from templates import corpus
 
 import jacana_torch
 from jacana_torch import resources
-from jacana_torch.aligners.base import Trainable
+from jacana_torch.aligners.base import Trainable, TrainingOptional
 from jacana_torch.errors import ConfigError, ModelError
 from jacana_torch.model import persist
 from jacana_torch.model import untrained as systems
@@ -23,7 +23,7 @@ def test_the_names_are_those_of_aligners_that_do_not_learn():
             made = persist.build(composed(f"aligner={name}")["aligner"])
         except ConfigError:  # it lacks a package
             continue
-        learns = getattr(made, "needs_training", isinstance(made, Trainable))
+        learns = made.needs_training if isinstance(made, TrainingOptional) else isinstance(made, Trainable)
         assert (name in NAMES) == (not learns), name
     assert "sultan" in NAMES and not {"crf", "hmm", "standard"} & {*NAMES}
 

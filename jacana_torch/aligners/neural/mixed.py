@@ -17,8 +17,7 @@ from ...types import Alignment, Example, SentencePair
 from ..base import TrainingReport, Watcher, learnable
 from ..bidirectional import Bidirectional
 from ..combination import Sample, Weighing, weighed
-from ..crf import Crf
-from ..posterior import FEWEST, best_threshold, both_ways
+from ..posterior import FEWEST, best_threshold
 from .cells import alignment_of, matrix_of
 from .neural import Neural
 
@@ -49,8 +48,7 @@ class Mixed:
     def __post_init__(self) -> None:
         if not isinstance(self.network, Neural):
             raise ConfigError(f"network={type(self.network).__name__}: a Neural aligner is expected")
-        two = isinstance(self.linear, Bidirectional) and (self.linear.forward, self.linear.backward)
-        if not two or not all(type(chain) is Crf for chain in two):
+        if not isinstance(self.linear, Bidirectional) or self.linear.chains() is None:
             raise ConfigError("linear: a Bidirectional aligner of two Crf is expected")
         if len(self.weights) != 2 or not np.isfinite([*self.weights, self.bias]).all():
             raise ConfigError(f"weights={list(self.weights)}, bias={self.bias}: two figures, and one")
@@ -138,11 +136,8 @@ class Mixed:
 
     def _both(self, pairs: Sequence[SentencePair]) -> tuple[list[np.ndarray], list[np.ndarray]]:
         """[M, N] of each pair: how likely every link is to the network, and to the linear chains."""
-        linear: list[np.ndarray] = [np.zeros((len(p.source), len(p.target))) for p in pairs]
-        for places, both in both_ways(self.linear.forward, self.linear.backward, pairs):  # type: ignore[arg-type]
-            flat = self.linear.weighing.chances(*both.posteriors())
-            for place, own in zip(places, np.split(flat, both.grid.cell_start[1:]), strict=True):
-                linear[place] = own.reshape(linear[place].shape)
+        linear = self.linear.posteriors(pairs)
+        assert linear is not None  # both directions are chains
         return self.network.chances(pairs), linear
 
     # Persistence

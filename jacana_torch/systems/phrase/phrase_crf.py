@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -53,6 +54,7 @@ class PhraseCrf(Crf):
     from: it is quick, and near the end. The cost of a wrong span is the share of links that differ."""
 
     longest: int = 3
+    single_words: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
