@@ -1,9 +1,10 @@
-"""NLTK's averaged perceptron tagger, many sentences in lock-step: weights and token lists in, Penn tags out.
+"""NLTK's averaged perceptron tagger, vectorised: tags many sentences in lock-step.
 
-NLTK scores a token with fourteen feature strings, of which four depend on the two tags before it. Here the other
-ten are gathered for a whole batch at once, and the tags are decided one step at a time for all sentences
-together. A token of the tag dictionary needs no step, and two of them in a row (or a sentence's start) make what
-follows independent of what went before, so that even one long sentence splits into parts that go in parallel.
+NLTK scores a token with fourteen feature strings. Four of them depend on the two tags before the token; the other
+ten are summed for a whole batch at once. Then every step tags one token of each part of a sentence.
+
+A new part begins at the start of a sentence, and after two tokens in a row that the tag dictionary decides: what
+follows does not depend on anything before. So even a single long sentence is tagged in parallel.
 """
 
 from __future__ import annotations
@@ -21,19 +22,20 @@ if TYPE_CHECKING:
 
 Words = Sequence[str]
 
-# The cells around each sentence, and the tags of those before it (tagger_arrays.START_TAGS).
+# Cells around each sentence. The tags of the first two are tagger_arrays.START_TAGS.
 _PADS = ("-START-", "-START2-", "-END-", "-END2-")
-# Columns of a word's rows, and which of them count where the word is 0, -1, -2, 1 and 2 cells from the one to tag.
-_SHIFTS = (0, -1, -2, 1, 2)
+# Offset of a context word from the token to tag, and the columns of the word's row that count at this offset.
+_OFFSETS = (0, -1, -2, 1, 2)
 _COLUMNS = ((0, 1, 2), (3, 4), (5,), (6, 7), (8,))
-_BLOCK, _FORCED = 9, 10  # the word's row in `tag_word`, its tag in the tag dictionary or -1
+_BLOCK, _FORCED = 9, 10  # columns: the word's row in `tag_word`, its tag in the tag dictionary or -1
 _CACHED_WORDS = 1 << 13  # 1.8 kB each
 _TOKENS_AT_ONCE = 1 << 14
-_NEAR = 1e-6  # scores this close are summed again in NLTK's own order, so that rounding breaks ties as there
+# Scores this close are summed again in NLTK's order of features, because its rounding decides ties.
+_NEAR = 1e-6
 
 
 class LockstepTagger:
-    """Tags exactly as `nltk.tag.perceptron.PerceptronTagger` with the same weights (tagger_arrays.py) does."""
+    """Tags exactly as `nltk.tag.perceptron.PerceptronTagger` with the same weights (see tagger_arrays.py)."""
 
     def __init__(self, arrays: Arrays) -> None:
         self.tags: list[str] = arrays.meta["tags"]
@@ -45,10 +47,13 @@ class LockstepTagger:
         self._forms, self._form_rows = StringTable(arrays, "forms"), arrays["form_rows"]
         self._ends, self._end_rows = StringTable(arrays, "ends"), arrays["end_rows"]
         self._forced, self._forced_tags = StringTable(arrays, "forced"), arrays["forced_tags"]
-        self._forget(_CACHED_WORDS)
+        # The cache: a number for each word, its rows in `matrix`, and their sums by offset. The pads come first.
+        self._ids: dict[str, int] = {}
+        self._rows = np.zeros((0, 11), np.int32)
+        self._sums = np.zeros((0, len(_OFFSETS), self._matrix.shape[1]))
 
     def tag(self, sentences: Iterable[Words]) -> list[tuple[str, ...]]:
-        """The tags of each sentence."""
+        """Return the tags of each sentence."""
         tagged: list[tuple[str, ...]] = []
         batch: list[Words] = []
         size = 0
@@ -60,16 +65,38 @@ class LockstepTagger:
             size += len(sentence)
         return tagged + self._tag_batch(batch) if batch else tagged
 
-    def _forget(self, room: int) -> None:
-        """Start the tables anew with the pads and room for some words, which takes memory as it is filled."""
-        self._ids: dict[str, int] = {}
-        self._rows = np.zeros((room + len(_PADS), 11), np.int32)
-        self._sums = np.zeros((room + len(_PADS), len(_SHIFTS), self._matrix.shape[1]))
-        self._learn(_PADS, _PADS, 0)
-        self._rows[: len(_PADS), _FORCED] = len(self.tags) - 2, len(self.tags) - 1, 0, 0  # ends want no decision
+    def _tag_batch(self, batch: Sequence[Words]) -> list[tuple[str, ...]]:
+        """Tag a batch, whose tokens and pads are laid out in one row of cells."""
+        lengths = np.fromiter(map(len, batch), np.int64, len(batch))
+        bounds = np.concatenate([[0], np.cumsum(lengths)])
+        begins = bounds[:-1] + len(_PADS) * np.arange(len(batch))
+        cells = np.arange(bounds[-1]) + 2 + len(_PADS) * np.repeat(np.arange(len(batch)), lengths)  # of the tokens
+        words = np.empty(bounds[-1] + len(_PADS) * len(batch), np.int64)
+        words[begins], words[begins + 1] = 0, 1
+        words[begins + lengths + 2], words[begins + lengths + 3] = 2, 3
+        words[cells] = self._numbered(list(chain.from_iterable(batch)))
+        names = self._names[self._decided(words)[cells]].tolist()
+        return [tuple(names[begin:end]) for begin, end in pairwise(bounds.tolist())]
 
-    def _learn(self, words: Sequence[str], forms: Sequence[str], at: int) -> None:
-        """Enter words, as they are and normalised: their rows, and what these say at each distance."""
+    def _numbered(self, tokens: Sequence[str]) -> np.ndarray:
+        """Return the number of each token in the cache. New words are entered; a full cache is emptied first."""
+        words = set(tokens)
+        new = words.difference(self._ids)
+        at = len(self._ids) + len(_PADS)
+        if at + len(new) > len(self._rows):
+            room = max(_CACHED_WORDS, len(words)) + len(_PADS)
+            self._ids, new, at = {}, words, len(_PADS)
+            self._rows = np.zeros((room, 11), np.int32)
+            self._sums = np.zeros((room, *self._sums.shape[1:]))
+            self._enter(_PADS, _PADS, 0)
+            self._rows[:at, _FORCED] = len(self.tags) - 2, len(self.tags) - 1, 0, 0  # any tag does after the end
+        if new:
+            self._enter([*new], [*map(normalised, new)], at)
+            self._ids.update(zip(new, range(at, at + len(new)), strict=True))
+        return np.fromiter(map(self._ids.__getitem__, tokens), np.int64, len(tokens))
+
+    def _enter(self, words: Words, forms: Words, at: int) -> None:
+        """Enter words and their normalised forms into the cache, from number `at`."""
         ends = self._ends.lookup([w[-3:] for w in words] + [w[:1] for w in words] + [f[-3:] for f in forms])
         own, first, end = self._end_rows[ends].reshape(3, len(words), self._end_rows.shape[1])
         form = self._form_rows[self._forms.lookup(forms)]
@@ -84,36 +111,14 @@ class LockstepTagger:
             for column in columns:
                 sums[:, k] += self._matrix[rows[:, column]]
 
-    def _numbered(self, tokens: Sequence[str]) -> np.ndarray:
-        """The table row of each token; words that are not in the tables are entered."""
-        words = set(tokens)
-        new = words.difference(self._ids)
-        if len(new) + len(self._ids) + len(_PADS) > len(self._rows):
-            self._forget(max(_CACHED_WORDS, len(words)))
-            new = words
-        at = len(self._ids) + len(_PADS)
-        self._learn([*new], [*map(normalised, new)], at)
-        self._ids.update(zip(new, range(at, at + len(new)), strict=True))
-        return np.fromiter(map(self._ids.__getitem__, tokens), np.int64, len(tokens))
-
-    def _tag_batch(self, batch: Sequence[Words]) -> list[tuple[str, ...]]:
-        lengths = np.fromiter(map(len, batch), np.int64, len(batch))
-        bounds = np.concatenate([[0], np.cumsum(lengths)])
-        cell = np.arange(bounds[-1]) + 2 + len(_PADS) * np.repeat(np.arange(len(batch)), lengths)  # of each token
-        begins = bounds[:-1] + len(_PADS) * np.arange(len(batch))
-        words = np.empty(bounds[-1] + len(_PADS) * len(batch), np.int64)
-        words[begins], words[begins + 1] = 0, 1
-        words[begins + lengths + 2], words[begins + lengths + 3] = 2, 3
-        words[cell] = self._numbered(list(chain.from_iterable(batch)))
-        tags = self._decided(words)
-        names = self._names[tags[cell]].tolist()
-        return [tuple(names[begin:end]) for begin, end in pairwise(bounds.tolist())]
-
     def _decided(self, words: np.ndarray) -> np.ndarray:
-        """The tag of each cell, where `words` are the table rows of all cells."""
-        tags = self._rows[words, _FORCED].astype(np.int64)
+        """Return the tag of each cell. `words`: the cells' numbers in the cache."""
+        tags: np.ndarray = self._rows[words, _FORCED].astype(np.int64)
         undecided, steps = _schedule(tags, words == 0)
-        fixed = self._fixed_scores(words, undecided)  # [T, C]
+        sums = self._sums.reshape(len(self._sums) * len(_OFFSETS), -1)
+        fixed = np.zeros((len(undecided), sums.shape[1]))  # all that does not depend on tags
+        for k, offset in enumerate(_OFFSETS):
+            fixed += sums.take(words[undecided + offset] * len(_OFFSETS) + k, axis=0)
         blocks = self._rows[words[undecided], _BLOCK]
         for begin, end in pairwise(steps.tolist()):
             cells = undecided[begin:end]
@@ -129,17 +134,9 @@ class LockstepTagger:
             tags[cells] = best
         return tags
 
-    def _fixed_scores(self, words: np.ndarray, cells: np.ndarray) -> np.ndarray:
-        """[T, C]: what the words around say at these cells."""
-        sums = self._sums.reshape(len(self._sums) * len(_SHIFTS), -1)
-        total = np.zeros((len(cells), sums.shape[1]))
-        for k, shift in enumerate(_SHIFTS):
-            total += sums.take(words[cells + shift] * len(_SHIFTS) + k, axis=0)
-        return total
-
     def _exact_scores(self, words: np.ndarray, tags: np.ndarray, cells: np.ndarray) -> np.ndarray:
-        """[R, C]: scores added one feature after the other in the order in which NLTK adds them."""
-        own, left, left2, right, right2 = (self._rows[words[cells + shift]] for shift in _SHIFTS)
+        """[R, C]: scores summed feature by feature in NLTK's order, so that rounding is the same."""
+        own, left, left2, right, right2 = (self._rows[words[cells + offset]] for offset in _OFFSETS)
         before, before2 = tags[cells - 1], tags[cells - 2]
         total = np.zeros((len(cells), self._matrix.shape[1]))
         for features in (
@@ -153,7 +150,7 @@ class LockstepTagger:
 
 
 def normalised(word: str) -> str:
-    """The form in which NLTK's features name a word: years, numbers and hyphenated words are one each."""
+    """Return the form that NLTK's features use: one for years, one for numbers, one for hyphenated words."""
     if "-" in word and word[0] != "-":
         return "!HYPHEN"
     if word.isdigit() and len(word) == 4:
@@ -164,12 +161,11 @@ def normalised(word: str) -> str:
 
 
 def _schedule(tags: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The cells without a tag, ordered so that each slice between two bounds depends on earlier slices only."""
+    """Order the cells without a tag, and cut them into steps that depend only on earlier steps."""
     known = tags >= 0
-    fresh = np.zeros(len(tags), dtype=bool)  # cells whose two predecessors are both known: a part begins
-    fresh[2:] = known[1:-1] & known[:-2]
-    fresh |= starts
-    count = np.cumsum(~known)  # undecided cells up to and with this one
+    fresh = starts.copy()  # cells where a part begins
+    fresh[2:] |= known[1:-1] & known[:-2]
+    count = np.cumsum(~known)  # undecided cells up to and including this one
     begins = np.maximum.accumulate(np.where(fresh, np.arange(len(tags)), 0))
     rank: np.ndarray = count - (count[begins] - ~known[begins])  # 1, 2, ... within the part
     undecided = np.flatnonzero(~known)

@@ -1,7 +1,4 @@
-"""Files that hold somebody's annotation of a corpus: `.parse.jsonl`, `.mst`, CoNLL-U. A path in, `Record`s out.
-
-A record keeps its file and line, so that whatever does not fit can say where it is.
-"""
+"""Read files that annotate a corpus: `.parse.jsonl`, `.mst` and CoNLL-U."""
 
 from __future__ import annotations
 
@@ -14,18 +11,18 @@ from typing import Any
 
 from ..errors import ConfigError, CorpusError
 
+Values = tuple[Any, ...]
 _SIDES = ("source", "target")
-_ENTITY_LAST = re.compile(r"(.+)-([BIES])\Z")  # PERSON-B
-_ENTITY_FIRST = re.compile(r"([BIES])-(.+)\Z")  # B-PERSON
+_ENTITY = re.compile(r"(?P<label>.+)-(?P<last>[BIES])\Z|(?P<first>[BIES])-(?P<rest>.+)\Z")  # PERSON-B or B-PERSON
 
 
 @dataclass(frozen=True)
 class Record:
-    """The layers of one sentence as a file gives them. `tokens` is None where the file does not repeat them."""
+    """The layers of one sentence in a file. `tokens` is None in formats without tokens."""
 
     file: str
     line: int
-    layers: dict[str, tuple] = field(default_factory=dict)
+    layers: dict[str, Values] = field(default_factory=dict)
     tokens: tuple[str, ...] | None = None
     side: str | None = None
     id: str | None = None
@@ -35,7 +32,7 @@ class Record:
 
 
 def read_parse_jsonl(path: Path) -> list[Record]:
-    """One object a pair: source_pos, source_heads (1-based), source_deprels, source_lemma_auto, source_ner."""
+    """Read one JSON object per pair: source_pos, source_heads (1-based), source_deprels, source_lemma_auto, ..."""
     records = []
     for number, line in _lines(path):
         if not line.strip():
@@ -54,8 +51,8 @@ def read_parse_jsonl(path: Path) -> list[Record]:
     return records
 
 
-def _json_layers(record: Record, row: dict[str, Any]) -> dict[str, tuple]:
-    values = {}
+def _json_layers(record: Record, row: dict[str, Any]) -> dict[str, Values]:
+    values: dict[str, list[Any]] = {}
     for key in ("pos", "heads", "deprels", "lemma_auto", "ner"):
         found = row.get(f"{record.side}_{key}")
         if found is None:
@@ -65,18 +62,14 @@ def _json_layers(record: Record, row: dict[str, Any]) -> dict[str, tuple]:
             raise record.error(f"{record.side}_{key} must be a list of {kind.__name__}, not {str(found)[:60]!r}")
         values[key] = found
     if not values:
-        raise record.error(f"there is no {record.side}_pos, nor any other layer of the {record.side}")
+        raise record.error(f"there is no {record.side}_pos or any other layer of the {record.side}")
     lengths = {key: len(found) for key, found in values.items()}
     if len(set(lengths.values())) > 1:
-        told = ", ".join(f"{record.side}_{key} {length}" for key, length in lengths.items())
-        raise record.error(f"the layers of the {record.side} differ in length: {told}")
-    layers = {}
-    if "pos" in values:
-        layers["pos"] = tuple(values["pos"])
+        listed = ", ".join(f"{record.side}_{key} {length}" for key, length in lengths.items())
+        raise record.error(f"the layers of the {record.side} differ in length: {listed}")
+    layers = {name: tuple(values[key]) for name, key in (("pos", "pos"), ("deprel", "deprels")) if key in values}
     if "heads" in values:
         layers["head"] = _zero_based(record, values["heads"])
-    if "deprels" in values:
-        layers["deprel"] = tuple(values["deprels"])
     if "lemma_auto" in values:
         layers["lemma"] = tuple(value.lower() for value in values["lemma_auto"])
     if "ner" in values:
@@ -85,7 +78,7 @@ def _json_layers(record: Record, row: dict[str, Any]) -> dict[str, tuple]:
 
 
 def read_mst(path: Path) -> list[Record]:
-    """Blocks of tab-separated lines, source and target in turn: tokens, tags, relations, heads, one not read."""
+    """Read blocks of tab-separated lines, source and target in turn: tokens, tags, relations, heads, a fifth."""
     records = []
     for block, number, lines in _blocks(path):
         if not 4 <= len(lines) <= 5:
@@ -102,7 +95,7 @@ def read_mst(path: Path) -> list[Record]:
 
 
 def read_conllu(path: Path) -> list[Record]:
-    """CoNLL-U: XPOS as pos, LEMMA, HEAD, DEPREL, `NER=` of MISC; a column that is `_` throughout is no layer."""
+    """Read CoNLL-U: XPOS, LEMMA, HEAD, DEPREL, and `NER=` of MISC. A column of only `_` gives no layer."""
     records: list[Record] = []
     for _, number, lines in _blocks(path):
         rows: list[tuple[int, list[str]]] = []
@@ -111,10 +104,10 @@ def read_conllu(path: Path) -> list[Record]:
                 continue
             columns = line.split("\t")
             if len(columns) != 10:
-                message = f"a token's line has ten tab-separated columns, not {len(columns)}"
+                message = f"a line of a token has ten tab-separated columns, not {len(columns)}"
                 raise CorpusError(message, str(path), number + offset)
             if re.fullmatch(r"\d+[-.]\d+", columns[0]):
-                continue  # a range of words written as one, or an empty node: no token of its own
+                continue  # a multiword token or an empty node
             if columns[0] != str(len(rows) + 1):
                 message = f"token number {len(rows) + 1} is expected, not {columns[0]!r}"
                 raise CorpusError(message, str(path), number + offset)
@@ -127,16 +120,14 @@ def read_conllu(path: Path) -> list[Record]:
     return records
 
 
-def _conllu_layers(path: Path, record: Record, rows: Sequence[tuple[int, list[str]]]) -> dict[str, tuple]:
+def _conllu_layers(path: Path, record: Record, rows: Sequence[tuple[int, list[str]]]) -> dict[str, Values]:
     columns = list(zip(*(columns for _, columns in rows), strict=True))
-    layers: dict[str, tuple] = {}
-    for name, values in (("pos", columns[4]), ("deprel", columns[7])):
-        if any(value != "_" for value in values):
-            layers[name] = values
-    if any(value != "_" for value in columns[2]):
+    numbers = {"lemma": 2, "pos": 4, "head": 6, "deprel": 7}
+    layers: dict[str, Values] = {name: columns[k] for name, k in numbers.items() if set(columns[k]) != {"_"}}
+    if "lemma" in layers:
         pairs = zip(columns[2], columns[1], strict=True)
         layers["lemma"] = tuple((form if lemma == "_" else lemma).lower() for lemma, form in pairs)
-    if any(value != "_" for value in columns[6]):
+    if "head" in layers:
         layers["head"] = _zero_based(record, [_integer(path, line, row[6]) for line, row in rows])
     marks = [re.search(r"(?:^|\|)(?:NER|ner)=([^|]+)", misc) for misc in columns[9]]
     if any(marks):
@@ -145,26 +136,21 @@ def _conllu_layers(path: Path, record: Record, rows: Sequence[tuple[int, list[st
 
 
 def entities(values: Sequence[str], record: Record) -> tuple[str, ...]:
-    """`PERSON-B`, `B-PERSON` or `S-PERSON` as `B-PERSON`; what is inside an entity as `I-PERSON`."""
-    told = []
+    """Convert entity tags such as `PERSON-B` or `S-PERSON` (BIO or BIOES) to `B-PERSON`, `I-PERSON` and `O`."""
+    tags = []
     for value in values:
-        if value == "O":
-            told.append("O")
-        elif found := _ENTITY_LAST.match(value):
-            told.append(f"{_bio(found[2])}-{found[1]}")
-        elif found := _ENTITY_FIRST.match(value):
-            told.append(f"{_bio(found[1])}-{found[2]}")
-        else:
-            raise record.error(f"{value!r} is no entity mark: O, PERSON-B and B-PERSON are")
-    return tuple(told)
-
-
-def _bio(letter: str) -> str:
-    return "B" if letter in "BS" else "I"
+        found = _ENTITY.match(value)
+        if value != "O" and not found:
+            raise record.error(f"{value!r} is not an entity tag: expected O, PERSON-B or B-PERSON")
+        if found:
+            letter, label = found["last"] or found["first"], found["label"] or found["rest"]
+            value = f"{'B' if letter in 'BS' else 'I'}-{label}"
+        tags.append(value)
+    return tuple(tags)
 
 
 def _zero_based(record: Record, heads: Sequence[int]) -> tuple[int, ...]:
-    """Heads counted from 1, with 0 for a root, as heads counted from 0, with -1."""
+    """Convert heads counted from 1, with 0 for a root, to heads counted from 0, with -1 for a root."""
     for token, head in enumerate(heads, start=1):
         if not 0 <= head <= len(heads) or head == token:
             raise record.error(f"token {token} of {len(heads)} cannot have the head {head}")
@@ -179,7 +165,7 @@ def _integer(path: Path, line: int, value: str) -> int:
 
 
 def _blocks(path: Path) -> Iterator[tuple[int, int, list[str]]]:
-    """(number of the block, number of its first line, its lines) of a file with empty lines between blocks."""
+    """Yield (number of the block, number of its first line, its lines); empty lines separate blocks."""
     block, first = 0, 0
     lines: list[str] = []
     for number, line in [*_lines(path), (0, "")]:
@@ -192,7 +178,7 @@ def _blocks(path: Path) -> Iterator[tuple[int, int, list[str]]]:
 
 
 def _lines(path: Path) -> list[tuple[int, str]]:
-    """The lines of a file, numbered from 1. Split at line feeds alone: a token may hold any other separator."""
+    """Return the numbered lines of a file. Only line feeds separate them: a token may hold any other separator."""
     try:
         text = path.read_bytes().decode("utf-8-sig")
     except OSError as error:
@@ -212,9 +198,9 @@ _SUFFIXES = {".jsonl": "parse.jsonl", ".mst": "mst", ".conllu": "conllu", ".conl
 
 
 def reader(path: Path, format: str | None) -> Callable[[Path], list[Record]]:
-    """The function that reads the file: of the format named, or of the one that the file's name ends in."""
+    """Return the function that reads a format; by default, the suffix of the file decides."""
     name = format or _SUFFIXES.get(path.suffix.lower(), "")
     if name not in READERS:
-        what = f"there is no format {name!r}" if name else f"{path} does not end in a known format's suffix"
+        what = f"unknown format {name!r}" if name else f"the suffix of {path} is not that of a known format"
         raise ConfigError(f"{what}; annotation formats are {', '.join(READERS)}")
     return READERS[name]

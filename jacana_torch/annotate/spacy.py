@@ -1,22 +1,22 @@
-"""spaCy's tags, lemmas, dependencies and entities, for the tokens as they are. Provides every layer.
+"""Annotate with spaCy: tags, lemmas, dependencies and entities of the given tokens. Provides every layer.
 
-Needs the extra `spacy` and a model, which `resources` finds ("spacy-en") or which is named: an installed package
-or a directory. spaCy is imported when the first sentence comes.
+Needs the extra `spacy` and a model: the resource "spacy-en", an installed package, or a directory. spaCy is
+imported with the first sentence.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from ..errors import ConfigError, MissingResource
 from ..types import Sentence
-from .base import LayerAnnotator, Layers, known_layers
+from . import LayerAnnotator, Layers, checked_layers
 from .normalise import unescaped
 
-# What each layer needs of a pipeline; everything else is left out, since it costs time.
+# The pipes that each layer needs. All others are disabled to save time.
 _PIPES = {
     "pos": ("tok2vec", "transformer", "tagger"),
     "lemma": ("tok2vec", "transformer", "tagger", "morphologizer", "attribute_ruler", "lemmatizer"),
@@ -27,13 +27,11 @@ _PIPES = {
 
 
 class SpacyAnnotator(LayerAnnotator):
-    """`layers` are what is filled: leaving out head, deprel and ner where nothing reads them saves half the time.
+    """Fills `layers`. Without head, deprel and ner it takes half the time.
 
-    `unescape` shows the model `(` for `-LRB-` and `'` for `’`; the tokens themselves stay as they are.
+    `model`: "spacy-en", an installed package or a directory. `unescape` shows the model `(` for `-LRB-` and `'`
+    for `’`; the tokens themselves stay as they are.
     """
-
-    requires: tuple[str, ...] = ()
-    provides: tuple[str, ...] = ("pos", "lemma", "head", "deprel", "ner")
 
     def __init__(
         self,
@@ -45,13 +43,10 @@ class SpacyAnnotator(LayerAnnotator):
     ) -> None:
         if batch_size < 1:
             raise ConfigError(f"batch_size must be at least 1, not {batch_size}")
-        self.provides = known_layers(layers, _PIPES)
+        self.provides = checked_layers(layers, _PIPES)
         self.model, self.batch_size = str(model), batch_size
+        self.resources = ("spacy-en",) if self.model == "spacy-en" else ()
         self.overwrite, self.unescape = overwrite, unescape
-
-    @property
-    def resources(self) -> tuple[str, ...]:
-        return ("spacy-en",) if self.model == "spacy-en" else ()
 
     def layers_of(self, sentences: Sequence[Sentence]) -> list[Layers]:
         nlp = _pipeline(self.model, self.provides)
@@ -61,31 +56,23 @@ class SpacyAnnotator(LayerAnnotator):
         docs = (Doc(nlp.vocab, words=list(tokens)) for tokens in shown if tokens)
         parsed = nlp.pipe(docs, batch_size=self.batch_size)
         return [
-            {name: _READERS[name](doc) for name in self.provides}
+            {name: tuple(map(_VALUES[name], doc)) for name in self.provides}
             for doc in (next(parsed) if tokens else () for tokens in shown)
         ]
 
 
-def _heads(doc: Iterable[Any]) -> tuple[int, ...]:
-    return tuple(-1 if token.head.i == token.i else token.head.i for token in doc)
-
-
-def _entities(doc: Iterable[Any]) -> tuple[str, ...]:
-    return tuple(f"{token.ent_iob_}-{token.ent_type_}" if token.ent_type_ else "O" for token in doc)
-
-
-_READERS = {
-    "pos": lambda doc: tuple(token.tag_ for token in doc),
-    "lemma": lambda doc: tuple((token.lemma_ or token.text).lower() for token in doc),
-    "head": _heads,
-    "deprel": lambda doc: tuple(token.dep_ for token in doc),
-    "ner": _entities,
+_VALUES: dict[str, Callable[[Any], Any]] = {  # of a spaCy token, by layer
+    "pos": lambda token: token.tag_,
+    "lemma": lambda token: (token.lemma_ or token.text).lower(),
+    "head": lambda token: -1 if token.head.i == token.i else token.head.i,
+    "deprel": lambda token: token.dep_,
+    "ner": lambda token: f"{token.ent_iob_}-{token.ent_type_}" if token.ent_type_ else "O",
 }
 
 
 @lru_cache(maxsize=2)
 def _pipeline(model: str, layers: tuple[str, ...]) -> Any:
-    """The model with the pipes that the layers need, loaded once per process."""
+    """Load the model with the pipes that the layers need, once per process."""
     try:
         import spacy
     except ImportError as error:
@@ -97,7 +84,7 @@ def _pipeline(model: str, layers: tuple[str, ...]) -> Any:
     location = _location(model)
     try:
         nlp = spacy.load(location)
-    except Exception as error:  # spaCy raises many kinds for a model that is damaged or of another version
+    except Exception as error:  # spaCy raises many types for a damaged model or one of another version
         raise MissingResource(f"the spaCy model {model!r} at {location} does not load: {error}") from error
     nlp.select_pipes(enable=[name for name in nlp.pipe_names if name in wanted])
     lacking = {layer for layer in layers if _PIPES[layer][-1] not in nlp.pipe_names}
@@ -110,7 +97,7 @@ def _pipeline(model: str, layers: tuple[str, ...]) -> Any:
 
 
 def _location(model: str) -> str:
-    """A directory, or the name of an installed package: as the user named it, or as `resources` finds it."""
+    """Return the directory of the model, or the name of its installed package."""
     if model == "spacy-en":
         from ..resources import path
 

@@ -1,15 +1,14 @@
-"""Raw English text in, Penn-like tokens out: each token is a piece of the text, and its place in it is known.
+"""Split English text into Penn-like tokens. Each token is a substring of the text.
 
-Contractions are split as the Treebank does (do n't, can not, she 's); hyphenated words, numbers, abbreviations,
-URLs and emoji stay whole; quotes and brackets are left as they are typed. Every repetition in the patterns is
-bounded or consumes what it has scanned, so that the time is linear whatever the text is.
+Contractions are split as in the Treebank (do n't, can not, she 's). Hyphenated words, numbers, abbreviations,
+URLs and emoji stay whole; quotes and brackets stay as typed. Every repetition in the patterns is bounded or
+consumes what it scans, so that time is linear in the length of any text.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
 
@@ -44,7 +43,7 @@ _PATTERNS = (
     r"(?:-(?=\s{1,3}(?:and|or|to)\s))?",  # pre- and post-war
     r"[^\s]",
 )
-_TOKEN = re.compile("|".join(f"(?:{pattern})" for pattern in _PATTERNS))
+_TOKEN = re.compile("(?:" + ")|(?:".join(_PATTERNS) + ")")
 _URL = re.compile(r"(?:https?|ftp|file)://|www\.")
 _URL_TAIL = frozenset(".,;:!?'’\"*…")
 
@@ -55,45 +54,44 @@ _CUT = {
 _CLITICS = ("'s", "'re", "'ve", "'ll", "'d", "'m")
 _SKIN_TONES = range(0x1F3FB, 0x1F400)
 _ZWJ = "\u200d"
-_LOOKING_FORWARD = frozenset(".-")
-_REMEMBERED_LENGTH = 64
+_CACHED_LENGTH = 64
 _SPACE, _MARK, _BASE, _PICTURE = 0, 1, 2, 3
 
 
 def tokenize(text: str) -> tuple[str, ...]:
-    """The tokens of a text.
+    """Split a text into tokens.
 
     >>> tokenize("Mr. Ito can't pay $1,000.50 (it's U.S.-made)...")
     ('Mr.', 'Ito', 'ca', "n't", 'pay', '$', '1,000.50', '(', 'it', "'s", 'U.S.-made', ')', '...')
     """
-    if text.isprintable() and (text.isascii() or _bases(text)[1] is None):  # no white space but blanks
-        return tuple(_by_chunk(text.split(" ")))
-    return tuple(text[start:end] for start, end in spans(text))
-
-
-def _by_chunk(chunks: list[str]) -> Iterator[str]:
-    """The tokens of what blanks separate, each chunk looked at once: no pattern looks back over a blank, and
-    those that look forward do so after a point or a hyphen, over three blanks, a word and the blank after it."""
+    if not text.isprintable() or not (text.isascii() or _bases(text)[1] is None):
+        return tuple(text[start:end] for start, end in spans(text))
+    # The only white space is blanks. No pattern looks back over a blank. Those that look ahead do so after a point
+    # or a hyphen, over three blanks, a word and the blank after it.
+    chunks = text.split(" ")
+    tokens: list[str] = []
     for k, chunk in enumerate(chunks):
-        if chunk[-1:] in _LOOKING_FORWARD:
-            yield from _pieces(chunk, " ".join(["", *chunks[k + 1 : k + 5]]))
-        elif len(chunk) <= _REMEMBERED_LENGTH:
-            yield from _remembered_pieces(chunk)
+        if chunk.endswith((".", "-")):
+            tokens += _pieces(chunk, " ".join(["", *chunks[k + 1 : k + 5]]))
+        elif len(chunk) <= _CACHED_LENGTH:
+            tokens += _cached_pieces(chunk)
         else:
-            yield from _pieces(chunk)
+            tokens += _pieces(chunk)
+    return tuple(tokens)
 
 
 def _pieces(chunk: str, following: str = "") -> tuple[str, ...]:
+    """Split a chunk without white space; `following` is the text after it that patterns may look at."""
     if chunk.isalpha() and chunk.lower() not in _CUT:
         return (chunk,)
     return tuple(chunk[start:end] for start, end in _found(chunk + following, len(chunk)))
 
 
-_remembered_pieces = lru_cache(maxsize=1 << 14)(_pieces)
+_cached_pieces = lru_cache(maxsize=1 << 14)(_pieces)
 
 
 def spans(text: str) -> list[tuple[int, int]]:
-    """Where the tokens are: `text[start:end]` is a token, and what is between them is white space or invisible."""
+    """Return the offsets (start, end) of the tokens. Only white space and invisible characters lie between."""
     bases, places = _bases(text)
     found = _found(bases, len(bases))
     if places is None:
@@ -102,8 +100,19 @@ def spans(text: str) -> list[tuple[int, int]]:
     return [(places[start], places[end]) for start, end in found]
 
 
+def tokenized(pair: SentencePair) -> SentencePair:
+    """Tokenise the sentences that have a raw `text`. Layers of other tokens are dropped."""
+    sides = []
+    for sentence in (pair.source, pair.target):
+        if sentence.text is not None and (tokens := tokenize(sentence.text)) != sentence.tokens:
+            sentence = Sentence(tokens, text=sentence.text)
+        sides.append(sentence)
+    source, target = sides
+    return pair if source is pair.source and target is pair.target else replace(pair, source=source, target=target)
+
+
 def _found(bases: str, stop: int) -> list[tuple[int, int]]:
-    """The spans that begin before `stop` in a text without marks."""
+    """Return the spans that begin before `stop` in a text without marks."""
     found: list[tuple[int, int]] = []
     at = 0
     while at < stop and (match := _TOKEN.search(bases, at)):
@@ -114,23 +123,8 @@ def _found(bases: str, stop: int) -> list[tuple[int, int]]:
     return found
 
 
-def tokenized(pair: SentencePair) -> SentencePair:
-    """The pair with sentences that have their raw `text` tokenised from it; layers of other tokens are dropped."""
-    source, target = _tokenized(pair.source), _tokenized(pair.target)
-    if source is pair.source and target is pair.target:
-        return pair
-    return replace(pair, source=source, target=target)
-
-
-def _tokenized(sentence: Sentence) -> Sentence:
-    if sentence.text is None:
-        return sentence
-    tokens = tokenize(sentence.text)
-    return sentence if tokens == sentence.tokens else Sentence(tokens, text=sentence.text)
-
-
 def _url_end(text: str, start: int, end: int) -> int:
-    """Without the punctuation after a URL: a closing bracket belongs to it only if it was opened in it."""
+    """Return the end of a URL without trailing punctuation. A closing bracket belongs to it if it opens in it."""
     scheme = _URL.match(text, start)
     least = scheme.end() if scheme else start
     open_brackets = text.count("(", start, end) - text.count(")", start, end)
@@ -141,7 +135,7 @@ def _url_end(text: str, start: int, end: int) -> int:
 
 
 def _parts(text: str, start: int, end: int) -> list[tuple[int, int]]:
-    """A token's span, or the spans of a contraction's parts."""
+    """Return the span of a token, or the spans of the parts of a contraction."""
     if end - start > 40 or not (text[end - 1].isalpha()):
         return [(start, end)]
     word = text[start:end].lower().replace("’", "'")
@@ -162,17 +156,17 @@ def _parts(text: str, start: int, end: int) -> list[tuple[int, int]]:
 
 
 def _bases(text: str) -> tuple[str, list[int] | None]:
-    """The text without what only modifies the character before it, and where each character left is in the text.
+    """Remove characters that only modify the one before; return the rest with its offsets in the text.
 
-    Combining marks, variation selectors, skin tones and what a ZWJ joins to an emoji vanish here, so that the
-    patterns need not know them; invisible separators become spaces. No places where nothing had to be taken out.
+    These are combining marks, variation selectors, skin tones, and what a ZWJ joins to an emoji; the patterns need
+    not know them. Invisible separators become spaces. Offsets are None if nothing changed.
     """
     kinds = {character: _kind(character) for character in set(text)}
     if all(kind in (_BASE, _PICTURE) for kind in kinds.values()):
         return text, None
     bases: list[str] = []
     places: list[int] = []
-    joined = False  # to the character before by a ZWJ
+    joined = False  # whether a ZWJ joins the character to the one before
     for place, character in enumerate(text):
         kind = kinds[character]
         has_base = bool(bases) and not bases[-1].isspace()
@@ -193,7 +187,7 @@ def _kind(character: str) -> int:
     category = unicodedata.category(character)
     if category in ("Mn", "Mc", "Me"):
         return _MARK
-    if category == "Cf":  # soft hyphens and tags of flags modify; direction marks and the like separate
+    if category == "Cf":  # soft hyphens and the tags of flags modify; direction marks and the like separate
         return _MARK if character in "\u00ad\u200c\u2060" or ord(character) >= 0xE0000 else _SPACE
     if category in ("Cc", "Zs", "Zl", "Zp"):
         return _SPACE if character not in " \t\n\r" else _BASE

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..aligners.base import Aligner, CannotExplain, Directional, Explains, LinksOnly, Trainable
-from ..annotate.base import Annotator
+from ..annotate import Annotator
 from ..annotate.tokenize import tokenize
 from ..errors import ConfigError, JacanaError
 from ..explain import Explanation

@@ -19,6 +19,7 @@ RENAMED = {
     "jacana_torch.aligners.unsupervised.hmm.Hmm": "jacana_torch.systems.unsupervised.hmm.Hmm",
     "jacana_torch.aligners.unsupervised.ibm1.Ibm1": "jacana_torch.systems.unsupervised.ibm1.Ibm1",
     "jacana_torch.aligners.unsupervised.thot.Thot": "jacana_torch.systems.unsupervised.thot.Thot",
+    "jacana_torch.annotate.base.NoAnnotator": "jacana_torch.annotate.NoAnnotator",
     "jacana_torch.features.attachment.Attachment": "jacana_torch.features.families.attachment.Attachment",
     "jacana_torch.features.context.Context": "jacana_torch.features.families.context.Context",
     "jacana_torch.features.contextual.Contextual": "jacana_torch.features.families.contextual.Contextual",

@@ -150,8 +150,8 @@ def test_pairs_that_the_file_does_not_have(tmp_path):
         ({"source_heads": [2, 0, "2"]}, r"source_heads must be a list of int"),
         ({"source_heads": [2, 0, True]}, r"source_heads must be a list of int"),
         ({"source_pos": "NNS VBD NN"}, r"source_pos must be a list of str"),
-        ({"source_ner": ["O", "O", "PERSON"]}, r"'PERSON' is no entity mark"),
-        ({"id": "one"}, r"the id 'one' was there before, on line 1"),
+        ({"source_ner": ["O", "O", "PERSON"]}, r"'PERSON' is not an entity tag"),
+        ({"id": "one"}, r"duplicate id 'one', first on line 1"),
     ],
 )
 def test_what_is_wrong_in_a_row_and_where(tmp_path, change, said):
@@ -240,7 +240,7 @@ def test_conllu(tmp_path):
         ("2\tdid\tDo", "2 did Do", r"bad.conllu:5: .*ten tab-separated columns"),
         ("2\tdid", "7\tdid", r"bad.conllu:5: token number 2 is expected, not '7'"),
         ("\t0\troot", "\t_\troot", r"bad.conllu:8: a head is a number, not '_'"),
-        ("NER=B-ANIMAL", "NER=ANIMAL", r"bad.conllu:1: 'ANIMAL' is no entity mark"),
+        ("NER=B-ANIMAL", "NER=ANIMAL", r"bad.conllu:1: 'ANIMAL' is not an entity tag"),
     ],
 )
 def test_broken_conllu(tmp_path, old, new, said):

@@ -12,8 +12,9 @@ import pytest
 from nltk.tag.perceptron import PerceptronTagger
 
 from jacana_torch import resources
-from jacana_torch.annotate.lemmas import Lemmatizer, lemmas, lower_case, wordnet_pos
+from jacana_torch.annotate import normalise
 from jacana_torch.annotate.nltk import NltkAnnotator
+from jacana_torch.annotate.normalise import lemmas, lower_case, wordnet_pos
 from jacana_torch.errors import MissingResource
 from jacana_torch.resources import lookup, store
 from jacana_torch.types import Sentence, SentencePair
@@ -111,12 +112,12 @@ def test_lemmas_do_not_depend_on_what_was_asked_before(monkeypatch):
     sentences = [["Geese", "were", "saws"], ["saws", "geese"], [], ["n't", "wo", "wo", "'s", "\ud800", ""]]
     tags = [["NNS", "VBD", "NNS"], ["VBZ", "NNS"], [], ["RB", "MD", "NN", "VBZ", "NN", "NN"]]
     expected = [("goose", "be", "saw"), ("saw", "goose"), (), ("not", "will", "wo", "be", "\ud800", "")]
-    monkeypatch.setattr("jacana_torch.annotate.lemmas._REMEMBERED", 3)
-    lemmatize = Lemmatizer(resources.wordnet())
-    assert lemmatize(sentences, tags) == expected
+    monkeypatch.setattr(normalise, "_CACHED_LEMMAS", 3)
+    known = normalise._known_lemmas(resources.wordnet())
+    assert lemmas(sentences, tags) == expected
     for sentence, of_words, right in zip(sentences, tags, expected, strict=True):
-        assert lemmatize([sentence], [of_words]) == [right]
-        assert len(lemmatize._lemmas) <= 3 + len(sentence)
+        assert lemmas([sentence], [of_words]) == [right]
+        assert len(known) <= 3 + len(sentence)
 
 
 @needs_tagger

@@ -8,8 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from ...annotate.lemmas import wordnet_pos
-from ...annotate.normalise import matching_form
+from ...annotate.normalise import matching_form, wordnet_pos
 from ..api import Block, NodeBlocks
 from ..grid import Grid
 from ..padded_grid import table_of

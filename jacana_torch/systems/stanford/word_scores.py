@@ -11,8 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...annotate.lemmas import wordnet_pos
-from ...annotate.normalise import matching_form
+from ...annotate.normalise import matching_form, wordnet_pos
 from ...errors import ConfigError
 from ...features.wordlists import WORD_CLASSES, number_value, stem, variant, word_class
 

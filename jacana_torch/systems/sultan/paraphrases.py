@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from ...annotate.lemmas import wordnet_pos
+from ...annotate.normalise import wordnet_pos
 from ...errors import ConfigError
 from .similarity import Key, Paraphrases
 

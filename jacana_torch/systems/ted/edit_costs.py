@@ -11,8 +11,7 @@ from itertools import chain
 
 import numpy as np
 
-from ...annotate.lemmas import wordnet_pos
-from ...annotate.normalise import matching_form
+from ...annotate.normalise import matching_form, wordnet_pos
 from ...types import Sentence, SentencePair
 
 OTHER, RELATED, EQUAL = 0, 1, 2

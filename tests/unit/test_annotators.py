@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from jacana_torch.annotate import Annotator, NoAnnotator, annotate, annotate_stream, missing
-from jacana_torch.annotate.base import LayerAnnotator
+from jacana_torch.annotate import Annotator, LayerAnnotator, NoAnnotator, annotate, annotate_stream, missing
 from jacana_torch.annotate.given import GivenAnnotator
 from jacana_torch.annotate.nltk import NltkAnnotator
 from jacana_torch.annotate.spacy import SpacyAnnotator
