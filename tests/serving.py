@@ -79,7 +79,7 @@ def until(true: Any, seconds: float = 10.0) -> None:
 def served(models: Mapping[str, Any], **limits: float) -> Iterator[Client]:
     """Models at an address; stopped at the end, as by a signal, and everything under way is waited for."""
     from jacana_torch.serve.app import application
-    from jacana_torch.serve.limits import Limits
+    from jacana_torch.serve import Limits
     from jacana_torch.serve.server import listening, server, url
     from jacana_torch.serve.work import Models
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import ConfigError, MissingResource
-from ..serve.limits import Limits
+from ..serve import Limits
 
 if TYPE_CHECKING:
     from ..serve.work import Models

@@ -1,17 +1,16 @@
-"""The web application: models and limits in, an ASGI application out.
+"""The web application: an ASGI application around models.
 
-The page and its files are for people, the rest is JSON. What comes in is data and never markup: answers are JSON,
-the page puts it into the document as text, and the headers forbid browsers to run
-anything but the page's own files.
+User input is data and never markup: answers are JSON, the page inserts them as text, and the headers forbid
+browsers to run anything but the page's own files.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
+from importlib.resources import files
 from typing import Any
 
 from starlette.applications import Starlette
@@ -23,18 +22,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..errors import JacanaError
 from ..version import __version__
+from . import Limits
 from .batching import Batcher, Busy
-from .files import page_files
-from .limits import Limits
-from .openapi import described
+from .openapi import description
 from .requests import Asked, Refused, align_request, explain_request
-from .work import Models, cost
+from .work import Models, Question, cost
 
-log = logging.getLogger(__name__)
-
-Parse = Callable[[bytes, Models, Limits], Asked]
-
-SOON = 8192  # bytes of a body that are checked and tokenised at once; for more, other requests are not held up
+OFF_LOOP = 8192  # bytes; larger bodies are parsed in a thread, so that other requests are not held up
 HEADERS = (
     (b"content-security-policy", b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
      b"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"),
@@ -42,38 +36,44 @@ HEADERS = (
     (b"referrer-policy", b"no-referrer"),
     (b"cross-origin-resource-policy", b"same-origin"),
 )  # fmt: skip
+FILES = (
+    ("/", "text/html", "jacana_torch.serve", "page/index.html"),
+    ("/docs", "text/html", "jacana_torch.serve", "page/docs.html"),
+    ("/page.css", "text/css", "jacana_torch.serve", "page/page.css"),
+    ("/page.js", "text/javascript", "jacana_torch.serve", "page/page.js"),
+    ("/why.js", "text/javascript", "jacana_torch.serve", "page/why.js"),
+    ("/docs.js", "text/javascript", "jacana_torch.serve", "page/docs.js"),
+    ("/icon.svg", "image/svg+xml", "jacana_torch.serve", "page/icon.svg"),
+    ("/view.css", "text/css", "jacana_torch.view", "assets/page.css"),  # shared with the pages of `view`
+    ("/draw.js", "text/javascript", "jacana_torch.view", "assets/draw.js"),
+)
 
 
 def application(models: Models, limits: Limits | None = None) -> ASGIApp:
-    """An ASGI application that answers with these models."""
-    desk = _Desk(models, limits or Limits())
+    """Make the ASGI application that serves these models."""
+    endpoints = _Endpoints(models, limits or Limits())
     routes = [
-        Route("/align", desk.align, methods=["POST"]),
-        Route("/explain", desk.explain, methods=["POST"]),
-        Route("/models", desk.models, methods=["GET"]),
-        Route("/healthz", desk.health, methods=["GET"]),
-        Route("/openapi.json", desk.openapi, methods=["GET"]),
-        *(Route(path, _file(content, media), methods=["GET"]) for path, media, content in page_files()),
+        Route("/align", endpoints.align, methods=["POST"]),
+        Route("/explain", endpoints.explain, methods=["POST"]),
+        Route("/models", endpoints.models, methods=["GET"]),
+        Route("/healthz", endpoints.health, methods=["GET"]),
+        Route("/openapi.json", endpoints.openapi, methods=["GET"]),
     ]
-    told: dict[Any, Callable] = {
-        Refused: _refused,
-        Busy: _busy,
-        JacanaError: _mistaken,
-        HTTPException: _http,
-        Exception: _broken,
-    }
-    app = Starlette(routes=routes, exception_handlers=told, lifespan=desk.open)
+    for path, media, package, name in FILES:
+        routes.append(Route(path, _file(files(package).joinpath(name).read_bytes(), media), methods=["GET"]))
+    handled = (Refused, Busy, JacanaError, HTTPException, Exception)
+    app = Starlette(routes=routes, exception_handlers=dict.fromkeys(handled, _failure), lifespan=endpoints.open)
     app.router.redirect_slashes = False
-    return _Guarded(app)
+    return _guarded(app)
 
 
-class _Desk:
-    """What the routes share."""
+class _Endpoints:
+    """The endpoints of the API, and the batcher that they share."""
 
     def __init__(self, models: Models, limits: Limits) -> None:
         self._models, self._limits = models, limits
-        self._openapi = described(models, limits)
-        self._batcher: Batcher
+        self._description = description(models, limits)
+        self._batcher: Batcher[Question, Any, Any]
 
     @asynccontextmanager
     async def open(self, app: Starlette) -> AsyncIterator[None]:
@@ -81,13 +81,13 @@ class _Desk:
             yield
 
     async def align(self, request: Request) -> Response:
-        asked, answers = await self._answered(request, align_request)
+        asked, lines = await self._answers(request, align_request)
         head = json.dumps({"model": asked.question.model})
-        return _json(f'{head[:-1]}, "alignments": [{", ".join(answers)}]}}')
+        return _json(f'{head[:-1]}, "alignments": [{", ".join(lines)}]}}')
 
     async def explain(self, request: Request) -> Response:
-        asked, (answer,) = await self._answered(request, explain_request)
-        return _json({"model": asked.question.model, **answer})
+        asked, (explanation,) = await self._answers(request, explain_request)
+        return _json({"model": asked.question.model, **explanation})
 
     async def models(self, request: Request) -> Response:
         return _json({"models": self._models.listed(), "limits": vars(self._limits)})
@@ -96,19 +96,19 @@ class _Desk:
         return _json({"status": "ok", "version": __version__, "waiting": self._batcher.waiting})
 
     async def openapi(self, request: Request) -> Response:
-        return _json(self._openapi)
+        return _json(self._description)
 
-    async def _answered(self, request: Request, parse: Parse) -> tuple[Asked, list[Any]]:
-        """What was asked, and the answers; a client that hangs up leaves the queue."""
+    async def _answers(
+        self, request: Request, parse: Callable[[bytes, Models, Limits], Asked]
+    ) -> tuple[Asked, list[Any]]:
+        """Parse a request and wait for its answers. A client that disconnects leaves the queue."""
         body = await self._body(request)
-        prompt = len(body) <= SOON
-        asked = (
-            parse(body, self._models, self._limits)
-            if prompt
-            else await asyncio.to_thread(parse, body, self._models, self._limits)
-        )
+        if len(body) <= OFF_LOOP:
+            asked = parse(body, self._models, self._limits)
+        else:
+            asked = await asyncio.to_thread(parse, body, self._models, self._limits)
         answers = asyncio.ensure_future(self._batcher.do(asked.question, asked.pairs))
-        gone = asyncio.ensure_future(request.receive())  # after the body, there is nothing but the end to receive
+        gone = asyncio.ensure_future(request.receive())  # after the body, only a disconnect can be received
         try:
             seconds = self._limits.seconds
             await asyncio.wait({answers, gone}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
@@ -123,93 +123,81 @@ class _Desk:
 
     async def _body(self, request: Request) -> bytes:
         media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if media != "application/json":  # which no page of another site can send unasked
-            raise Refused(415, f"the content type should be application/json and is {media or 'not given'}")
+        if media != "application/json":  # a page of another site cannot send this without asking first
+            raise Refused(415, f"the content type should be application/json and is {media or 'missing'}")
         most = self._limits.body
-        too_large = Refused(413, f"the body is larger than the {most} bytes that one request may have")
+        too_large = Refused(413, f"the body is larger than {most} bytes, the limit of a request")
         announced = request.headers.get("content-length", "")
         if announced.isdecimal() and int(announced) > most:
             raise too_large
+
+        async def read() -> bytes:
+            body = bytearray()
+            async for chunk in request.stream():
+                body += chunk
+                if len(body) > most:
+                    raise too_large
+            return bytes(body)
+
         try:
-            return await asyncio.wait_for(_read(request, most, too_large), self._limits.patience)
+            return await asyncio.wait_for(read(), self._limits.patience)
         except (asyncio.TimeoutError, TimeoutError):
-            raise Refused(408, f"the body had not come after {self._limits.patience:g} s") from None
-
-
-async def _read(request: Request, most: int, too_large: Refused) -> bytes:
-    body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > most:
-            raise too_large
-    return bytes(body)
+            raise Refused(408, f"the body did not arrive within {self._limits.patience:g} s") from None
 
 
 def _one_thread() -> None:
-    """Lattices are small: a second thread would wait more than it works. Threads have settings of their own."""
+    """Restrict torch to one thread in the calling thread: grids are too small to be worth splitting."""
     import torch
 
     torch.set_num_threads(1)
 
 
-def _file(content: bytes, media: str) -> Callable:
+def _file(content: bytes, media: str) -> Callable[[Request], Awaitable[Response]]:
     async def answer(request: Request) -> Response:
         return Response(content, media_type=media, headers={"cache-control": "no-cache"})
 
     return answer
 
 
-def _json(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+def _json(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, allow_nan=False)
     own = {"cache-control": "no-store", **(headers or {})}
     return Response(text.encode(), status, own, "application/json")
 
 
-def _told(status: int, message: str, headers: dict[str, str] | None = None) -> Response:
+async def _failure(request: Request, error: Exception) -> Response:
+    """Turn any exception into a JSON response with a status and a message."""
+    headers: dict[str, str] = {}
+    if isinstance(error, Refused):
+        status, message = error.status, error.message
+        if status == 408:
+            headers = {"connection": "close"}  # do not wait for the rest of the body
+    elif isinstance(error, Busy):
+        status, message = 503, f"the server is busy: try again in {error.seconds} s"
+        headers = {"retry-after": str(error.seconds)}
+    elif isinstance(error, JacanaError):
+        status, message = 422, str(error)
+    elif isinstance(error, HTTPException):
+        status, headers, path = error.status_code, dict(error.headers or {}), request.url.path
+        message = {
+            404: f"there is nothing at {path[:80]}: see /docs",
+            405: f"{path} does not accept {request.method}: see /docs",
+        }.get(status, error.detail)
+    else:
+        status, message = 500, "internal error: the request is not at fault, and the server's log has details"
     return _json({"error": {"status": status, "message": message}}, status, headers)
 
 
-async def _refused(request: Request, error: Exception) -> Response:
-    assert isinstance(error, Refused)
-    # The rest of a body that came too slowly is not waited for.
-    return _told(error.status, error.message, {"connection": "close"} if error.status == 408 else None)
+def _guarded(app: ASGIApp) -> ASGIApp:
+    """Add the headers that protect browsers to every response, and ignore clients that disconnect."""
 
-
-async def _busy(request: Request, error: Exception) -> Response:
-    assert isinstance(error, Busy)
-    message = f"there is more to do than can be done now: try again in {error.seconds} s"
-    return _told(503, message, {"retry-after": str(error.seconds)})
-
-
-async def _mistaken(request: Request, error: Exception) -> Response:
-    return _told(422, str(error))
-
-
-async def _http(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
-    path = request.url.path
-    told = {
-        404: f"there is nothing at {path[:80]}: see /docs",
-        405: f"{path} does not take {request.method}: see /docs",
-    }
-    return _told(error.status_code, told.get(error.status_code, error.detail), dict(error.headers or {}))
-
-
-async def _broken(request: Request, error: Exception) -> Response:
-    return _told(500, "something went wrong here, and it is not your fault: the server's log says more")
-
-
-class _Guarded:
-    """Every answer has the headers that protect browsers; a client that is gone is nobody's error."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async def guarded(message: Message) -> None:
+    async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 message = {**message, "headers": [*message.get("headers", ()), *HEADERS]}
             await send(message)
 
         with suppress(ClientDisconnect):
-            await self._app(scope, receive, guarded)
+            await app(scope, receive, send_with_headers)
+
+    return guarded

@@ -1,13 +1,12 @@
-"""Many askers, one worker: what waits while the worker is busy is done together.
+"""Batching of concurrent requests: jobs that wait while the worker is busy are done together.
 
-Jobs of a key and items in, their results out, in order; a function (key, items) -> results does the work, in a
-thread of its own. Knows nothing of what the items are.
+A job has a key and items. A function `(key, items) -> results`, with one result per item, does the work in a
+thread of its own. The module does not depend on what keys and items are.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
 import math
 import time
 from collections import deque
@@ -15,19 +14,19 @@ from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Generic, TypeVar
 
-log = logging.getLogger(__name__)
+Key = TypeVar("Key", bound=Hashable)
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
-Work = Callable[[Any, list[Any]], list[Any]]
-
-BUDGET = 20_000  # what the items of one batch may cost; whoever comes next waits for as long as that takes
-GATHERING = 0.002  # seconds that an idle worker waits for company
+BUDGET = 20_000  # cost of the items of one batch; a new job waits that long at least
+GATHERING = 0.002  # seconds that an idle worker waits for further jobs
 LONGEST_ADVICE = 60  # seconds
 
 
 class Busy(Exception):
-    """Too much waits already; `seconds` is when to try again."""
+    """The queue is full, or the answer takes too long; `seconds` says when to try again."""
 
     def __init__(self, seconds: int) -> None:
         super().__init__(f"try again in {seconds} s")
@@ -35,46 +34,41 @@ class Busy(Exception):
 
 
 @dataclass(eq=False)
-class _Job:
-    key: Hashable
-    items: Sequence[Any]
-    answer: asyncio.Future[list[Any]]
-    taken: int = 0
-    results: list[Any] = field(default_factory=list)
+class _Job(Generic[Key, Item, Result]):
+    key: Key
+    items: Sequence[Item]
+    answer: asyncio.Future[list[Result]]
+    taken: int = 0  # items that are in a batch, or were
+    results: list[Result] = field(default_factory=list)
 
     @property
     def waiting(self) -> int:
         return len(self.items) - self.taken
 
-    def deliver(self, results: Sequence[Any]) -> None:
-        self.results += results
-        if len(self.results) == len(self.items) and not self.answer.done():
-            self.answer.set_result(self.results)
 
-    def fail(self, error: Exception) -> None:
-        if not self.answer.done():
-            self.answer.set_exception(error)
+class Batcher(Generic[Key, Item, Result]):
+    """A queue of jobs. Enter it with `async with`, and call `do` from any number of tasks.
 
-
-_Part = tuple[_Job, Sequence[Any]]
-
-
-class Batcher:
-    """Use as `async with`; `do` from as many tasks as there are.
-
-    Jobs of the same key share a batch, and large ones take turns with small ones. `cost` is of an item, in the
-    units of BUDGET; `queue` is how many items may wait.
+    Jobs with the same key share batches, and large jobs take turns with small ones. `cost` gives the cost of an
+    item in the units of BUDGET, `queue` is the number of items that may wait, and `prepare` runs once in the
+    worker's thread.
     """
 
-    def __init__(self, work: Work, cost: Callable[[Any], int], queue: int, prepare: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        work: Callable[[Key, Sequence[Item]], list[Result]],
+        cost: Callable[[Item], int],
+        queue: int,
+        prepare: Callable[[], None],
+    ) -> None:
         self._work, self._cost, self._queue = work, cost, queue
-        self._jobs: deque[_Job] = deque()
+        self._jobs: deque[_Job[Key, Item, Result]] = deque()
         self._wake = asyncio.Event()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="model", initializer=prepare)
-        self._seconds_an_item = 0.0  # a running mean
-        self._running: asyncio.Task | None = None
+        self._seconds_per_item = 0.0  # a running mean
+        self._running: asyncio.Task[None] | None = None
 
-    async def __aenter__(self) -> Batcher:
+    async def __aenter__(self) -> Batcher[Key, Item, Result]:
         self._running = asyncio.create_task(self._run())
         return self
 
@@ -87,27 +81,27 @@ class Batcher:
 
     @property
     def waiting(self) -> int:
-        """Items that nobody works at yet."""
+        """The number of items that are in no batch yet."""
         return sum(job.waiting for job in self._jobs)
 
-    async def do(self, key: Hashable, items: Sequence[Any]) -> list[Any]:
-        """The results of the items. To cancel this is to leave the queue."""
+    async def do(self, key: Key, items: Sequence[Item]) -> list[Result]:
+        """Return the results of the items. Cancelling the call leaves the queue."""
         if not items:
             return []
         if self._jobs and self.waiting + len(items) > self._queue:
             raise Busy(self.advice())
-        job = _Job(key, items, asyncio.get_running_loop().create_future())
+        job = _Job[Key, Item, Result](key, items, asyncio.get_running_loop().create_future())
         self._jobs.append(job)
         self._wake.set()
         try:
             return await job.answer
         finally:
-            with suppress(ValueError):  # it is gone when its last items are taken
+            with suppress(ValueError):  # a job leaves the queue with its last items
                 self._jobs.remove(job)
 
     def advice(self) -> int:
-        """Seconds until what waits now will be done, as far as one can tell."""
-        return max(1, min(LONGEST_ADVICE, math.ceil(self.waiting * self._seconds_an_item)))
+        """Estimate the seconds until the queue is done."""
+        return max(1, min(LONGEST_ADVICE, math.ceil(self.waiting * self._seconds_per_item)))
 
     async def _run(self) -> None:
         while True:
@@ -115,17 +109,17 @@ class Batcher:
             if not self._jobs:
                 await self._wake.wait()
                 await asyncio.sleep(GATHERING)
-            if parts := self._next_batch():
-                await self._answer(parts)
+            if batch := self._next_batch():
+                await self._answer(batch)
 
-    def _next_batch(self) -> list[_Part]:
-        """Of the jobs with the first one's key, each its share; who has more goes to the back of the queue."""
+    def _next_batch(self) -> list[tuple[_Job[Key, Item, Result], Sequence[Item]]]:
+        """Take a share of every job that has the first job's key; unfinished jobs go to the end of the queue."""
         if not self._jobs:
             return []
         key = self._jobs[0].key
-        askers = [job for job in self._jobs if job.key == key]
-        share, spent, parts = BUDGET / len(askers), 0, []
-        for job in askers:
+        jobs = [job for job in self._jobs if job.key == key]
+        share, spent, batch = BUDGET / len(jobs), 0, []
+        for job in jobs:
             if spent >= BUDGET:
                 break
             begun, first = spent, job.taken
@@ -135,34 +129,35 @@ class Batcher:
             self._jobs.remove(job)
             if job.waiting:
                 self._jobs.append(job)
-            parts.append((job, job.items[first : job.taken]))
-        return parts
+            batch.append((job, job.items[first : job.taken]))
+        return batch
 
-    async def _answer(self, parts: list[_Part]) -> None:
-        items = [item for _, its in parts for item in its]
+    async def _answer(self, batch: list[tuple[_Job[Key, Item, Result], Sequence[Item]]]) -> None:
+        items = [item for _, part in batch for item in part]
         begun = time.monotonic()
         try:
             loop = asyncio.get_running_loop()
-            results = await loop.run_in_executor(self._thread, self._work, parts[0][0].key, items)
+            results = await loop.run_in_executor(self._thread, self._work, batch[0][0].key, items)
             if len(results) != len(items):
                 raise RuntimeError(f"{len(results)} results for {len(items)} items")
         except Exception as error:
-            await self._blame(parts, error)
+            if len(batch) > 1:  # try each job alone, so that one job's bad items do not fail the others
+                for job_and_items in batch:
+                    await self._answer([job_and_items])
+                return
+            self._fail(batch[0][0], error)
             return
         pace = (time.monotonic() - begun) / len(items)
-        self._seconds_an_item += 0.2 * (pace - self._seconds_an_item) if self._seconds_an_item else pace
-        at = 0
-        for job, its in parts:
-            job.deliver(results[at : at + len(its)])
-            at += len(its)
+        self._seconds_per_item += 0.2 * (pace - self._seconds_per_item) if self._seconds_per_item else pace
+        start = 0
+        for job, part in batch:
+            job.results += results[start : start + len(part)]
+            start += len(part)
+            if len(job.results) == len(job.items) and not job.answer.done():
+                job.answer.set_result(job.results)
 
-    async def _blame(self, parts: list[_Part], error: Exception) -> None:
-        """One job's bad items are nobody else's: each is tried alone."""
-        if len(parts) > 1:
-            for part in parts:
-                await self._answer([part])
-            return
-        job = parts[0][0]
-        job.fail(error)
+    def _fail(self, job: _Job[Key, Item, Result], error: Exception) -> None:
+        if not job.answer.done():
+            job.answer.set_exception(error)
         with suppress(ValueError):
             self._jobs.remove(job)

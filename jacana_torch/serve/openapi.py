@@ -1,4 +1,4 @@
-"""The description of the API that /openapi.json gives and /docs shows: models and limits in, OpenAPI 3.1 out."""
+"""The description of the API (OpenAPI 3.1) that /openapi.json returns and /docs shows."""
 
 from __future__ import annotations
 
@@ -6,87 +6,79 @@ from typing import Any
 
 from ..symmetrize import SYMMETRIZERS
 from ..version import __version__
-from .limits import Limits
+from . import Limits
 from .work import Models, spelt
 
 Schema = dict[str, Any]
 
 REFUSALS = {
-    "400": "The body is no JSON.",
-    "408": "The body took too long to come.",
-    "413": "The body, the number of pairs or a sentence is larger than the limits.",
+    "400": "The body is not JSON.",
+    "408": "The body did not arrive in time.",
+    "413": "The body, the number of pairs or a sentence exceeds the limits.",
     "415": "The content type is not application/json.",
-    "422": "The JSON does not say what can be answered; the message says where and why.",
-    "503": "Too much waits already. `Retry-After` says in how many seconds to try again.",
+    "422": "The JSON is not a valid request; the message says where and why.",
+    "503": "The server is busy. `Retry-After` says in how many seconds to try again.",
 }
 EXAMPLE = {"source": "She bought a used car.", "target": "A second-hand car was purchased by her."}
+ALIGN_EXAMPLES = {
+    "one pair": EXAMPLE,
+    "many, of text or tokens": {
+        "pairs": [
+            {"id": "1", **EXAMPLE},
+            {"id": "2", "source": ["already", "split"], "target": ["split", "already"]},
+        ],
+        "symmetrize": "grow-diag-final",
+        "confidence": False,
+    },
+}
+EXPLAIN_EXAMPLES = {"one link": {**EXAMPLE, "link": [1, 5], "top": 5}, "all links": {**EXAMPLE, "top": 3}}
 
 
-def described(models: Models, limits: Limits) -> Schema:
-    """The whole document."""
+def description(models: Models, limits: Limits) -> Schema:
+    """Describe the API of a server with these models and limits."""
+    about = (
+        "Bodies are JSON in UTF-8 with `Content-Type: application/json`. Concurrent requests are batched. "
+        f"A request may have {limits.pairs} pairs in {limits.body} bytes, a sentence {limits.tokens} tokens and "
+        f"{limits.characters} characters. {limits.queue} pairs may wait, and an answer takes at most "
+        f"{limits.seconds:g} s."
+    )
+    align = _post(
+        "align",
+        "Align one pair of sentences, or many",
+        "Strings are tokenised, lists of tokens are used as they are; links count tokens from 0. Each alignment "
+        "is what `jacana-torch align --to jsonl` prints for the pair.",
+        ALIGN_EXAMPLES,
+        takes="AlignRequest",
+        gives="Alignments",
+    )
+    explain = _post(
+        "explain",
+        "Explain why two words are linked, or are not",
+        "For every link, or for the two words of `link`: the features that support it and oppose it in each "
+        "direction, the best competing position, and the margin between the two.",
+        EXPLAIN_EXAMPLES,
+        takes="ExplainRequest",
+        gives="Explanation",
+    )
+    responses = {status: _answer(text, "Error") for status, text in REFUSALS.items()}
+    responses["503"]["headers"] = {"Retry-After": {"description": "seconds", "schema": {"type": "integer"}}}
     return {
         "openapi": "3.1.0",
         "info": {
             "title": "jacana-torch",
             "version": __version__,
             "summary": "Which words of two English sentences correspond",
-            "description": _about(limits),
+            "description": about,
             "license": {"name": "Apache 2.0", "identifier": "Apache-2.0"},
         },
         "paths": {
-            "/align": {"post": _align()},
-            "/explain": {"post": _explain()},
+            "/align": {"post": align},
+            "/explain": {"post": explain},
             "/models": {"get": _get("The models of this server, and its limits", "listModels", "Models")},
-            "/healthz": {"get": _get("Whether the server is well", "health", "Health")},
+            "/healthz": {"get": _get("The state of this server", "health", "Health")},
         },
-        "components": {
-            "schemas": _schemas(models, limits),
-            "responses": {status: _refusal(status, text) for status, text in REFUSALS.items()},
-        },
+        "components": {"schemas": _requests(models, limits) | _responses(), "responses": responses},
     }
-
-
-def _about(limits: Limits) -> str:
-    return (
-        "Bodies are JSON in UTF-8 with `Content-Type: application/json`. Requests that come at the same time are "
-        f"answered together. A request may have {limits.pairs} pairs in {limits.body} bytes, a sentence "
-        f"{limits.tokens} tokens and {limits.characters} characters; {limits.queue} pairs may wait, and an answer "
-        f"takes {limits.seconds:g} s at the most."
-    )
-
-
-def _align() -> Schema:
-    return _post(
-        "align",
-        "Align one pair of sentences, or many",
-        "Strings are tokenised, lists of tokens taken as they are; links count tokens from 0. Each alignment is "
-        "what `jacana-torch align --to jsonl` prints for the pair.",
-        {
-            "one pair": EXAMPLE,
-            "many, of text or tokens": {
-                "pairs": [
-                    {"id": "1", **EXAMPLE},
-                    {"id": "2", "source": ["already", "split"], "target": ["split", "already"]},
-                ],
-                "symmetrize": "grow-diag-final",
-                "confidence": False,
-            },
-        },
-        "AlignRequest",
-        "Alignments",
-    )
-
-
-def _explain() -> Schema:
-    return _post(
-        "explain",
-        "Say why two words are linked, or are not",
-        "Of every link, or of the one that `link` names, there or not: what each direction's features say for and "
-        "against it, what came second, and by how much.",
-        {"one link": {**EXAMPLE, "link": [1, 5], "top": 5}, "all links": {**EXAMPLE, "top": 3}},
-        "ExplainRequest",
-        "Explanation",
-    )
 
 
 def _post(name: str, summary: str, about: str, examples: dict[str, Any], takes: str, gives: str) -> Schema:
@@ -107,16 +99,11 @@ def _post(name: str, summary: str, about: str, examples: dict[str, Any], takes: 
 
 
 def _get(summary: str, name: str, gives: str) -> Schema:
-    return {"operationId": name, "summary": summary, "responses": {"200": _answer(summary + ".", gives)}}
+    return {"operationId": name, "summary": summary, "responses": {"200": _answer(f"{summary}.", gives)}}
 
 
 def _answer(text: str, schema: str) -> Schema:
     return {"description": text, "content": {"application/json": {"schema": _ref(schema)}}}
-
-
-def _refusal(status: str, text: str) -> Schema:
-    waits = {"Retry-After": {"description": "seconds", "schema": {"type": "integer"}}}
-    return {**_answer(text, "Error"), **({"headers": waits} if status == "503" else {})}
 
 
 def _ref(name: str) -> Schema:
@@ -134,16 +121,18 @@ def _list(items: Schema, **more: Any) -> Schema:
     return {"type": "array", "items": items, **more}
 
 
-def _schemas(models: Models, limits: Limits) -> dict[str, Schema]:
-    text, whole = {"type": "string"}, {"type": "integer"}
-    share = {"type": "number", "minimum": 0, "maximum": 1}
-    link = _list({**whole, "minimum": 0}, minItems=2, maxItems=2, description="source token, target token, from 0")
+TEXT, WHOLE, SHARE = {"type": "string"}, {"type": "integer"}, {"type": "number", "minimum": 0, "maximum": 1}
+LINK = _list({**WHOLE, "minimum": 0}, minItems=2, maxItems=2, description="source token, target token, from 0")
+SIDES = ("source", "target")
+
+
+def _requests(models: Models, limits: Limits) -> dict[str, Schema]:
     pair = {"id": {"type": ["string", "null"]}, "source": _ref("Sentence"), "target": _ref("Sentence")}
     how = {
         "model": {"enum": [*models.names, None], "default": models.names[0]},
         "symmetrize": {
             "enum": [*map(spelt, SYMMETRIZERS), None],
-            "description": "how the two directions are joined; without it, the model's own way",
+            "description": "how the two directions are combined; by default, the model's own way",
         },
     }
     sentence = {
@@ -153,82 +142,70 @@ def _schemas(models: Models, limits: Limits) -> dict[str, Schema]:
             _list({"type": "string", "minLength": 1}, maxItems=limits.tokens),
         ],
     }
-    many = _list(_ref("Pair"), maxItems=limits.pairs)
     confidence = {
         "type": "boolean",
         "default": True,
         "description": "the probability of each link; false is faster",
     }
-    top = {"type": ["integer", "null"], "minimum": 1, "description": "reasons of each list; without it, all"}
-    sides = ("source", "target")
+    top = {"type": ["integer", "null"], "minimum": 1, "description": "reasons in each list; by default, all"}
+    many = _list(_ref("Pair"), maxItems=limits.pairs)
     return {
         "Sentence": sentence,
-        "Pair": _object(sides, True, **pair),
+        "Pair": _object(SIDES, True, **pair),
         "AlignRequest": {"oneOf": [_ref("OnePair"), _ref("ManyPairs")]},
-        "OnePair": _object(sides, True, **pair, **how, confidence=confidence),
+        "OnePair": _object(SIDES, True, **pair, **how, confidence=confidence),
         "ManyPairs": _object(("pairs",), True, pairs=many, **how, confidence=confidence),
-        "Alignments": _object(("model", "alignments"), model=text, alignments=_list(_ref("Alignment"))),
-        "Alignment": _alignment(link, share),
-        "ExplainRequest": _object(sides, True, **pair, **how, link={**link, "type": ["array", "null"]}, top=top),
-        "Explanation": _explanation(),
-        "LinkExplanation": _link_explanation(share),
-        "Models": _object(("models", "limits"), models=_list(_ref("Model")), limits=_object()),
-        "Model": _model(),
-        "Health": _object(("status", "version", "waiting"), status={"const": "ok"}, version=text, waiting=whole),
-        "Error": _object(
-            ("error",), error=_object(("status", "message"), status=whole, message={"type": "string"})
-        ),
+        "ExplainRequest": _object(SIDES, True, **pair, **how, link={**LINK, "type": ["array", "null"]}, top=top),
     }
 
 
-def _alignment(link: Schema, share: Schema) -> Schema:
-    tokens = _list({"type": "string"})
-    return _object(
+def _responses() -> dict[str, Schema]:
+    alignment = _object(
         ("source", "target", "sure", "possible"),
-        id={"type": "string"},
-        source=tokens,
-        target=tokens,
-        sure=_list(link),
-        possible=_list(link),
-        confidence={"type": "object", "additionalProperties": share, "description": "of each link, as `i-j`"},
-        score={"type": "number", "description": "log-probability of the whole, a token"},
+        id=TEXT,
+        source=_list(TEXT),
+        target=_list(TEXT),
+        sure=_list(LINK),
+        possible=_list(LINK),
+        confidence={"type": "object", "additionalProperties": SHARE, "description": "of each link, as `i-j`"},
+        score={"type": "number", "description": "log-probability of the whole, per token"},
     )
-
-
-def _explanation() -> Schema:
-    tokens, maybe = _list({"type": "string"}), {"type": ["string", "null"]}
-    return _object(
+    explanation = _object(
         ("model", "source", "target", "links"),
-        model={"type": "string"},
-        source=tokens,
-        target=tokens,
+        model=TEXT,
+        source=_list(TEXT),
+        target=_list(TEXT),
         score={"type": ["number", "null"]},
-        symmetrize=maybe,
+        symmetrize={"type": ["string", "null"]},
         note={"type": "string", "description": "why there are no reasons, if there are none"},
         links=_list(_ref("LinkExplanation")),
     )
-
-
-def _link_explanation(share: Schema) -> Schema:
     side = {"type": ["object", "null"], "description": "what the tokens of one side chose, and why"}
-    return _object(
+    link = _object(
         ("source", "target", "linked"),
-        source={"type": "integer"},
-        target={"type": "integer"},
+        source=WHOLE,
+        target=WHOLE,
         linked={"type": "boolean"},
-        confidence={**share, "type": ["number", "null"]},
-        verdict={"type": "string", "description": "what was made of the two directions"},
+        confidence={**SHARE, "type": ["number", "null"]},
+        verdict={"type": "string", "description": "how the two directions were combined"},
         forward=side,
         backward=side,
     )
-
-
-def _model() -> Schema:
-    return _object(
+    model = _object(
         ("name", "description", "symmetrize", "symmetrizers", "explains"),
-        name={"type": "string"},
-        description={"type": "string"},
-        symmetrize={"type": ["string", "null"], "description": "its own way"},
-        symmetrizers=_list({"type": "string"}),
+        name=TEXT,
+        description=TEXT,
+        symmetrize={"type": ["string", "null"], "description": "the default"},
+        symmetrizers=_list(TEXT),
         explains={"type": "boolean"},
     )
+    return {
+        "Alignments": _object(("model", "alignments"), model=TEXT, alignments=_list(_ref("Alignment"))),
+        "Alignment": alignment,
+        "Explanation": explanation,
+        "LinkExplanation": link,
+        "Models": _object(("models", "limits"), models=_list(_ref("Model")), limits=_object()),
+        "Model": model,
+        "Health": _object(("status", "version", "waiting"), status={"const": "ok"}, version=TEXT, waiting=WHOLE),
+        "Error": _object(("error",), error=_object(("status", "message"), status=WHOLE, message=TEXT)),
+    }

@@ -1,4 +1,4 @@
-"""What may be asked: the bytes of a request's body in, a checked `Asked` out, or a `Refused` that says why not."""
+"""Parsing of requests: a body's bytes become a checked `Asked`, or raise `Refused` with the reason."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..annotate.tokenize import tokenize
 from ..errors import ConfigError
 from ..symmetrize import symmetrizer
 from ..types import Link, Sentence, SentencePair
-from .limits import Limits
+from . import Limits
 from .work import Alignments, Explanations, Models, Question, spelt
 
 SIDES = ("source", "target")
@@ -20,7 +20,7 @@ LONGEST_QUOTE = 60
 
 
 class Refused(Exception):
-    """A request that is not answered, with an HTTP status and a message for whoever sent it."""
+    """A request that is not answered, with an HTTP status and a message for the client."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
@@ -29,49 +29,48 @@ class Refused(Exception):
 
 @dataclass(frozen=True)
 class Asked:
-    """Pairs, and what is asked of them."""
+    """A question and the pairs that it is about."""
 
     question: Question
     pairs: list[SentencePair]
 
 
 def align_request(body: bytes, models: Models, limits: Limits) -> Asked:
-    """One pair as `source` and `target`, or many as `pairs`."""
-    asked = _object(body)
-    _known(asked, {*SIDES, "id", "pairs", "model", "symmetrize", "confidence"}, "the request")
-    confidence = asked.get("confidence")
+    """Parse a request for alignments: one pair as `source` and `target`, or many as `pairs`."""
+    fields = _object(body)
+    _known(fields, {*SIDES, "id", "pairs", "model", "symmetrize", "confidence"}, "the request")
+    confidence = fields.get("confidence")
     if not isinstance(confidence, (bool, type(None))):
         raise Refused(422, f"confidence should be true or false and is {_shown(confidence)}")
-    model = _model(asked, models)
-    question = Alignments(model, _symmetrize(asked, models, model), confidence is not False)
-    if "pairs" not in asked:
-        return Asked(question, [_pair(asked, "", limits)])
-    if both := [name for name in (*SIDES, "id") if name in asked]:
+    model = _model(fields, models)
+    question = Alignments(model, _symmetrize(fields, models, model), confidence is not False)
+    if "pairs" not in fields:
+        return Asked(question, [_pair(fields, "", limits)])
+    if both := [name for name in (*SIDES, "id") if name in fields]:
         raise Refused(422, f"either pairs or source and target, not both pairs and {' and '.join(both)}")
-    return Asked(question, _pairs(asked["pairs"], limits))
+    return Asked(question, _pairs(fields["pairs"], limits))
 
 
 def explain_request(body: bytes, models: Models, limits: Limits) -> Asked:
-    """One pair; `link` [i, j] asks about that link alone, `top` for that many reasons of each list."""
-    asked = _object(body)
-    _known(asked, {*SIDES, "id", "model", "symmetrize", "link", "top"}, "the request")
-    model = _model(asked, models)
+    """Parse a request for an explanation of one pair.
+
+    `link` [i, j] restricts it to two words, linked or not; `top` restricts each list of reasons.
+    """
+    fields = _object(body)
+    _known(fields, {*SIDES, "id", "model", "symmetrize", "link", "top"}, "the request")
+    model = _model(fields, models)
     if not models.explains(model):
-        raise Refused(422, f"the model {model} cannot explain itself; {_those_that_can(models)}")
-    symmetrize = _symmetrize(asked, models, model)
-    pair = _pair(asked, "", limits)
+        able = ", ".join(name for name in models.names if models.explains(name)) or "none on this server"
+        raise Refused(422, f"the model {model} cannot explain its links; models that can: {able}")
+    symmetrize = _symmetrize(fields, models, model)
+    pair = _pair(fields, "", limits)
     for side, sentence in zip(SIDES, (pair.source, pair.target), strict=True):
         if not sentence:
-            raise Refused(422, f"{side} has no words, so there is nothing to explain")
-    return Asked(Explanations(model, symmetrize, _link(asked.get("link"), pair), _top(asked)), [pair])
+            raise Refused(422, f"{side} has no words: there is nothing to explain")
+    return Asked(Explanations(model, symmetrize, _link(fields.get("link"), pair), _top(fields)), [pair])
 
 
-def _those_that_can(models: Models) -> str:
-    able = [name for name in models.names if models.explains(name)]
-    return f"these can: {', '.join(able)}" if able else "nor can any other here"
-
-
-def _object(body: bytes) -> Mapping[str, Any]:
+def _object(body: bytes) -> dict[str, Any]:
     try:
         value = json.loads(body.decode("utf-8"), parse_constant=_not_a_number)
     except UnicodeDecodeError as error:
@@ -79,49 +78,48 @@ def _object(body: bytes) -> Mapping[str, Any]:
             400, f"the body is not UTF-8: byte {error.object[error.start]:#04x} at {error.start}"
         ) from None
     except json.JSONDecodeError as error:
-        raise Refused(
-            400, f"the body is no JSON: {error.msg} at line {error.lineno}, column {error.colno}"
-        ) from None
+        where = f"line {error.lineno}, column {error.colno}"
+        raise Refused(400, f"the body is not JSON: {error.msg} at {where}") from None
     except RecursionError:
         raise Refused(400, "the body is JSON that is nested too deeply") from None
     except ValueError as error:
-        raise Refused(400, f"the body is no JSON: {error}") from None
+        raise Refused(400, f"the body is not JSON: {error}") from None
     if not isinstance(value, dict):
         raise Refused(422, f"the body should be a JSON object and is {_shown(value)}")
     return value
 
 
 def _not_a_number(name: str) -> float:
-    raise ValueError(f"{name} is not a number that JSON knows")
+    raise ValueError(f"{name} is not a JSON number")
 
 
-def _known(asked: Mapping[str, Any], names: Collection[str], where: str) -> None:
-    """A misspelt option that is passed over would be an answer to another question."""
-    for name in asked:
+def _known(fields: Mapping[str, Any], names: Collection[str], where: str) -> None:
+    """Refuse unknown fields: ignoring a misspelt option would answer another question."""
+    for name in fields:
         if name not in names:
             close = get_close_matches(name, names, 1)
-            meant = f": did you mean {close[0]}?" if close else f"; it may have {', '.join(sorted(names))}"
-            raise Refused(422, f"{where} has the field {_shown(name)}, which means nothing here{meant}")
+            meant = f"did you mean {close[0]}?" if close else f"it may have {', '.join(sorted(names))}"
+            raise Refused(422, f"{where} has the unknown field {_shown(name)}: {meant}")
 
 
-def _model(asked: Mapping[str, Any], models: Models) -> str:
-    name = asked.get("model")
+def _model(fields: Mapping[str, Any], models: Models) -> str:
+    name = fields.get("model")
     if name is None:
         return models.names[0]
-    if name not in models.names:
+    if not isinstance(name, str) or name not in models.names:
         raise Refused(422, f"model should be one of {', '.join(models.names)} and is {_shown(name)}")
     return name
 
 
-def _symmetrize(asked: Mapping[str, Any], models: Models, model: str) -> str | None:
-    """In one spelling, so that equal questions share a batch; None for the model's own way."""
-    name = asked.get("symmetrize")
+def _symmetrize(fields: Mapping[str, Any], models: Models, model: str) -> str | None:
+    """The symmetrizer in one spelling, so that equal questions share a batch; None for the model's default."""
+    name = fields.get("symmetrize")
     if name is None:
         return None
     if not isinstance(name, str):
         raise Refused(422, f"symmetrize should be a string and is {_shown(name)}")
     if not models.symmetrizes(model):
-        raise Refused(422, f"the model {model} has one direction, so there is nothing to symmetrize")
+        raise Refused(422, f"the model {model} has one direction: there is nothing to symmetrize")
     try:
         symmetrizer(name)
     except ConfigError as error:
@@ -133,7 +131,7 @@ def _pairs(given: Any, limits: Limits) -> list[SentencePair]:
     if not isinstance(given, list):
         raise Refused(422, f"pairs should be a list and is {_shown(given)}")
     if len(given) > limits.pairs:
-        raise Refused(413, f"{len(given)} pairs are more than the {limits.pairs} that one request may have")
+        raise Refused(413, f"the request has {len(given)} pairs, more than the limit of {limits.pairs}")
     pairs = []
     for k, item in enumerate(given):
         where = f"pairs[{k}]"
@@ -154,7 +152,7 @@ def _pair(item: Mapping[str, Any], where: str, limits: Limits) -> SentencePair:
 
 def _sentence(item: Mapping[str, Any], side: str, where: str, limits: Limits) -> Sentence:
     if side not in item:
-        raise Refused(422, f"{where}{side} is missing: a string, or a list of tokens")
+        raise Refused(422, f"{where}{side} is missing: give a string or a list of tokens")
     given, name = item[side], f"{where}{side}"
     if isinstance(given, str):
         if len(given) > limits.characters:
@@ -177,7 +175,7 @@ def _sentence(item: Mapping[str, Any], side: str, where: str, limits: Limits) ->
 
 
 def _too_long(name: str, length: int, what: str, most: int) -> Refused:
-    return Refused(413, f"{name} has {length} {what}, and a sentence may have {most}")
+    return Refused(413, f"{name} has {length} {what}, more than the limit of {most}")
 
 
 def _link(given: Any, pair: SentencePair) -> Link | None:
@@ -192,8 +190,8 @@ def _link(given: Any, pair: SentencePair) -> Link | None:
     return i, j
 
 
-def _top(asked: Mapping[str, Any]) -> int | None:
-    top = asked.get("top")
+def _top(fields: Mapping[str, Any]) -> int | None:
+    top = fields.get("top")
     if top is not None and (type(top) is not int or top < 1):
         raise Refused(422, f"top should be a whole number above 0 and is {_shown(top)}")
     return top
@@ -208,7 +206,7 @@ def _encodable(text: str, name: str) -> str:
 
 
 def _shown(value: Any) -> str:
-    """A value as it was sent, or its beginning."""
+    """Quote a value as JSON, shortened."""
     try:
         text = json.dumps(value)
     except RecursionError:

@@ -1,7 +1,7 @@
-"""The models of a server, and what it has them do: a question and pairs in, an answer for each pair out.
+"""The models of a server, and their answers to questions about pairs.
 
-Alignments are the lines that `jacana-torch align --to jsonl` writes, made by the same calls. (The last digits of a
-probability depend on what else is in its batch, there as here.)
+Alignments are the lines that `jacana-torch align --to jsonl` writes, produced by the same calls. In both, the last
+digits of a probability depend on the other pairs in its batch.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from ..types import Alignment, Example, Link, Sentence, SentencePair
 if TYPE_CHECKING:
     from ..model.model import Model
 
-OVERHEAD = 100  # cells whose work a pair costs by being there
+OVERHEAD = 100  # cost of a pair besides its cells, in cells
 
 
 @dataclass(frozen=True)
 class Question:
-    """`symmetrize` is None for the model's own way."""
+    """What a request asks for; equal questions share batches. `symmetrize` None is the model's default."""
 
     model: str
     symmetrize: str | None = None
@@ -36,24 +36,24 @@ class Alignments(Question):
 
 @dataclass(frozen=True)
 class Explanations(Question):
-    """Of all links, or of one `link`, there or not; `top` reasons of each list."""
+    """Explain all links, or the two words of `link`, with at most `top` reasons in each list."""
 
     link: Link | None = None
     top: int | None = None
 
 
 def spelt(symmetrizer: str) -> str:
-    """A symmetrizer's name in one spelling, the command line's."""
+    """Spell a symmetrizer's name as the command line does."""
     return symmetrizer.strip().lower().replace("_", "-")
 
 
 def cost(pair: SentencePair) -> int:
-    """What a pair costs to align, in cells of its grid."""
+    """Estimate what a pair costs to align, in cells of its grid."""
     return OVERHEAD + len(pair.source) * len(pair.target)
 
 
 class Models:
-    """Loaded models by the names that clients know; the first is the one for those who name none."""
+    """Loaded models by name; a request that names none gets the first."""
 
     def __init__(self, models: Mapping[str, Model], descriptions: Mapping[str, str] | None = None) -> None:
         self._models, self._descriptions = dict(models), dict(descriptions or {})
@@ -66,23 +66,24 @@ class Models:
         return isinstance(self._models[name].aligner, Explains)
 
     def listed(self) -> list[dict[str, Any]]:
-        """What a client may want to know of each."""
-        return [
-            {
-                "name": name,
-                "description": self._descriptions.get(name, ""),
-                "symmetrize": self._own_symmetrizer(name),
-                "symmetrizers": list(map(spelt, SYMMETRIZERS)) if self.symmetrizes(name) else [],
-                "explains": self.explains(name),
-            }
-            for name in self.names
-        ]
-
-    def _own_symmetrizer(self, name: str) -> str | None:
-        aligner = self._models[name].aligner
-        return spelt(aligner.symmetrizer_name) if isinstance(aligner, Directional) else None
+        """Describe each model for clients, as plain data."""
+        out = []
+        for name, model in self._models.items():
+            aligner = model.aligner
+            own = spelt(aligner.symmetrizer_name) if isinstance(aligner, Directional) else None
+            out.append(
+                {
+                    "name": name,
+                    "description": self._descriptions.get(name, ""),
+                    "symmetrize": own,
+                    "symmetrizers": [] if own is None else list(map(spelt, SYMMETRIZERS)),
+                    "explains": self.explains(name),
+                }
+            )
+        return out
 
     def __call__(self, question: Question, pairs: Sequence[SentencePair]) -> list[Any]:
+        """One answer per pair: a JSON line for `Alignments`, plain data for `Explanations`."""
         model = self._models[question.model]
         if isinstance(question, Alignments):
             return _aligned(model, question, pairs)
@@ -91,26 +92,17 @@ class Models:
 
 
 def _aligned(model: Model, question: Alignments, pairs: Sequence[SentencePair]) -> list[str]:
-    # A side without words has no links, and nobody needs to know what nothing looks like.
-    worded = [pair for pair in pairs if pair.source.tokens and pair.target.tokens]
-    ready = model.prepare(worded)
+    # Pairs with an empty side have no links, and models need not handle them.
+    ready = model.prepare([pair for pair in pairs if pair.source.tokens and pair.target.tokens])
     found = iter(zip(ready, model.align(ready, question.symmetrize, question.confidence), strict=True))
     lines = []
     for pair in pairs:
         done, alignment = pair, Alignment(len(pair.source), len(pair.target))
         if pair.source.tokens and pair.target.tokens:
             done, alignment = next(found)
-        lines.append(_line(SentencePair(_bare(done.source), _bare(done.target), pair.id), alignment))
+        bare = SentencePair(Sentence(done.source.tokens), Sentence(done.target.tokens), pair.id)
+        lines += [line.rstrip("\n") for line in jsonl.write([Example(bare, alignment)])]
     return lines
-
-
-def _line(pair: SentencePair, alignment: Alignment) -> str:
-    (line,) = jsonl.write([Example(pair, alignment)])
-    return line.rstrip("\n")
-
-
-def _bare(sentence: Sentence) -> Sentence:
-    return Sentence(sentence.tokens)
 
 
 def _explained(model: Model, question: Explanations, pair: SentencePair) -> dict[str, Any]:

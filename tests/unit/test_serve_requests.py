@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from jacana_torch.errors import ConfigError
 from jacana_torch.model import persist
-from jacana_torch.serve.limits import Limits
+from jacana_torch.serve import Limits
 from jacana_torch.serve.requests import Refused, align_request, explain_request
 from jacana_torch.serve.work import Alignments, Explanations, Models
 
