@@ -1,4 +1,4 @@
-"""A server in this process, and clients that know no more of it than its address."""
+"""A server in this process, and clients that connect to its address."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ class Client(NamedTuple):
         return self.request("POST", path, body, headers)
 
     def raw(self, sent: bytes = b"") -> socket.socket:
-        """A connection over which these bytes were sent."""
+        """Open a connection and send these bytes."""
         opened = socket.create_connection((self.host, self.port), timeout=20)
         opened.sendall(sent)
         return opened
 
     def sent(self, path: str, body: Any) -> socket.socket:
-        """A connection over which that was asked."""
+        """Open a connection and send this request."""
         content = json.dumps(body).encode()
         head = (
             f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {len(content)}"
@@ -68,18 +68,18 @@ class Client(NamedTuple):
 
 
 def until(true: Any, seconds: float = 10.0) -> None:
-    """Waits until that is so."""
+    """Wait until `true()` holds."""
     end = time.monotonic() + seconds
     while not true():
-        assert time.monotonic() < end, "it did not come to pass"
+        assert time.monotonic() < end, "the condition did not become true in time"
         time.sleep(0.01)
 
 
 @contextmanager
 def served(models: Mapping[str, Any], **limits: float) -> Iterator[Client]:
-    """Models at an address; stopped at the end, as by a signal, and everything under way is waited for."""
-    from jacana_torch.serve.app import application
+    """Serve models on a free port; stops at the end as after a signal, and waits for pending requests."""
     from jacana_torch.serve import Limits
+    from jacana_torch.serve.app import application
     from jacana_torch.serve.server import listening, server, url
     from jacana_torch.serve.work import Models
 

@@ -1,9 +1,10 @@
-"""Many askers, one worker: who shares a batch, who waits, and whose mistakes are whose."""
+"""Batching of concurrent jobs: which share a batch, which wait, and which fail."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -17,16 +18,18 @@ from jacana_torch.serve.batching import Batcher, Busy
 
 
 class Worker:
-    """Doubles numbers, once it is let; remembers its batches."""
+    """Doubles numbers and records its batches; blocks while `let` is cleared."""
 
     def __init__(self) -> None:
         self.batches: list[tuple[Any, list[int]]] = []
         self.let = threading.Event()
         self.let.set()
+        self.seconds_per_item = 0.0
 
     def __call__(self, key: str, items: list[int]) -> list[int]:
         self.batches.append((key, items))
         assert self.let.wait(10)
+        time.sleep(self.seconds_per_item * len(items))
         if -1 in items:
             raise ValueError("minus one")
         return [2 * item for item in items]
@@ -44,7 +47,7 @@ def run(
 
 
 def completed(work: Coroutine) -> Any:
-    """In a thread of its own: the browser that other tests keep open has the loop of this one."""
+    """Run in another thread: browser tests leave an event loop running in this one."""
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(asyncio.run, work).result()
 
@@ -55,7 +58,7 @@ async def under_way(worker: Worker, batches: int = 1) -> None:
 
 
 async def queued(batcher: Batcher, worker: Worker, *jobs: tuple[str, list[int]]) -> list[asyncio.Task]:
-    """The jobs' tasks, waiting in this order behind a worker that is busy with something else."""
+    """Tasks of jobs that wait in this order while the worker is busy."""
     worker.let.clear()
     tasks = [asyncio.create_task(batcher.do("busy", [0]))]
     await under_way(worker)
@@ -69,7 +72,7 @@ async def queued(batcher: Batcher, worker: Worker, *jobs: tuple[str, list[int]])
     st.lists(st.tuples(st.sampled_from("ab"), st.lists(st.integers(0, 99), max_size=30)), max_size=12),
     st.integers(1, 40),
 )
-def test_everyone_gets_their_own_answers(jobs, budget):
+def test_every_job_gets_its_own_results(jobs, budget):
     before, batching.BUDGET = batching.BUDGET, budget
     try:
 
@@ -85,7 +88,7 @@ def test_everyone_gets_their_own_answers(jobs, budget):
     )
 
 
-def test_what_waits_together_is_done_together():
+def test_waiting_jobs_with_the_same_key_share_a_batch():
     async def what(batcher, worker):
         tasks = await queued(batcher, worker, ("a", [1, 2]), ("b", [3]), ("a", [4]), ("b", [5]))
         assert batcher.waiting == 5
@@ -125,7 +128,7 @@ def test_a_batch_keeps_to_its_budget(monkeypatch):
     assert run(what, cost=lambda item: item) == [[4, 4, 4], [4, 4, 4], [4, 50], [4]]
 
 
-def test_mistakes_are_their_owners_alone():
+def test_a_failing_job_does_not_fail_others():
     async def what(batcher, worker):
         tasks = await queued(batcher, worker, ("a", [1]), ("a", [2, -1]), ("a", [3]))
         worker.let.set()
@@ -136,7 +139,7 @@ def test_mistakes_are_their_owners_alone():
     assert isinstance(answers[2], ValueError)
 
 
-def test_a_job_that_failed_takes_no_more_of_anyones_time(monkeypatch):
+def test_a_failed_job_leaves_the_queue(monkeypatch):
     monkeypatch.setattr(batching, "BUDGET", 2)
 
     async def what(batcher, worker):
@@ -148,13 +151,13 @@ def test_a_job_that_failed_takes_no_more_of_anyones_time(monkeypatch):
     assert run(what) == [("a", [-1, 0]), ("a", [7])]
 
 
-def test_who_leaves_the_queue_is_not_worked_for():
+def test_a_cancelled_job_is_not_done():
     async def what(batcher, worker):
         tasks = await queued(batcher, worker, ("a", [1]), ("a", [2]), ("a", [3]))
         tasks[2].cancel()
         await asyncio.sleep(0)
         assert batcher.waiting == 2
-        tasks[0].cancel()  # what is under way is finished, for nobody
+        tasks[0].cancel()  # a running batch is finished and its result dropped
         worker.let.set()
         answers = await asyncio.gather(*tasks, return_exceptions=True)
         assert [answers[k] for k in (1, 3)] == [[2], [6]]
@@ -164,7 +167,7 @@ def test_who_leaves_the_queue_is_not_worked_for():
     assert run(what)[1:] == [("a", [1, 3])]
 
 
-def test_a_full_queue_turns_away_and_says_until_when():
+def test_a_full_queue_refuses_jobs_and_says_when_to_try_again():
     async def what(batcher, worker):
         tasks = await queued(batcher, worker, ("a", [1, 2, 3]))
         with pytest.raises(Busy) as busy:
@@ -178,20 +181,24 @@ def test_a_full_queue_turns_away_and_says_until_when():
     run(what, queue=4)
 
 
-def test_the_advice_is_what_the_work_takes():
+def test_the_advice_estimates_the_time_that_the_queue_takes():
     async def what(batcher, worker):
-        batcher._seconds_an_item = 0.5
-        tasks = await queued(batcher, worker, ("a", [1] * 9))
-        assert batcher.advice() == 5
-        batcher._seconds_an_item = 1e9
+        worker.seconds_per_item = 0.02
+        await batcher.do("a", range(10))
+        tasks = await queued(batcher, worker, ("a", range(200)))
+        assert 4 <= batcher.advice() <= 20  # 200 items of 0.02 s, on a machine that may be slow
+        tasks.append(asyncio.create_task(batcher.do("b", range(10**5))))
+        await asyncio.sleep(0)
         assert batcher.advice() == batching.LONGEST_ADVICE
+        worker.seconds_per_item = 0.0
         worker.let.set()
-        await asyncio.gather(*tasks)
+        for task in tasks:
+            task.cancel()
 
     run(what)
 
 
-def test_results_that_are_too_few_are_noticed():
+def test_missing_results_are_an_error():
     async def main():
         async with Batcher(lambda key, items: items[1:], lambda _: 1, 10, prepare=lambda: None) as batcher:
             with pytest.raises(RuntimeError, match="1 results for 2 items"):

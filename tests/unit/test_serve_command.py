@@ -1,4 +1,4 @@
-"""`jacana-torch serve` as a process: how it starts, what it says, how it ends."""
+"""`jacana-torch serve` as a process: how it starts, what it prints, how it stops."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytest.importorskip("starlette", reason="the extra serve is not installed")
 
 @pytest.fixture
 def command(model):
-    """Started with these options: the process, and a client of what it says on stderr."""
+    """Start the command: its process, a client for the address that it prints, its first lines on stderr."""
     processes = []
 
     def start(*options: str):
@@ -38,7 +38,7 @@ def command(model):
 
 
 @pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_it_well(command, stop):
+def test_a_signal_stops_it_with_exit_code_0(command, stop):
     process, client, said = command("--max-tokens", "3")
     assert "tiny at http://127.0.0.1:" in said and "nothing is encrypted" not in said
     kept = client.raw(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -49,7 +49,7 @@ def test_a_signal_ends_it_well(command, stop):
     assert (process.returncode, out, err) == (0, b"", b"")
 
 
-def test_beyond_this_machine_it_warns(command):
+def test_it_warns_if_other_machines_can_connect(command):
     _, client, said = command("--host", "0.0.0.0")
     assert "0.0.0.0 is not this machine alone" in said and client.get("/healthz").status == 200
 
@@ -59,14 +59,14 @@ def test_beyond_this_machine_it_warns(command):
     [
         (["--port", "70000"], "is not a port"),
         (["--port", "-1"], "is not a port"),
-        (["--host", "no such host"], "no such host:8765 cannot be served at"),
+        (["--host", "no such host"], "cannot listen on no such host:8765 ("),
         (["--max-tokens", "0"], "not a whole number above 0"),
         (["--max-queue", "5"], "has no room for a request of 1000"),
         (["--port", "0", "--model", "no_such"], "there is no model 'no_such'"),
         (["--port", "0", "--model", "bag_of_words", "bag_of_words"], "two models are called bag_of_words"),
     ],
 )
-def test_mistakes_are_told_before_it_starts(cli, options, message):
+def test_mistakes_are_reported_before_it_starts(cli, options, message):
     code, out, err = cli("serve", *options)
     assert (code, out) == (2, "") and message in err and "Traceback" not in err
 
@@ -75,7 +75,7 @@ def test_a_port_that_is_taken(cli):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         code, _, err = cli("serve", "--port", str(port))
-    assert code == 2 and f"127.0.0.1:{port} cannot be served at (" in err and "--port" in err
+    assert code == 2 and f"cannot listen on 127.0.0.1:{port} (" in err and "--port" in err
 
 
 def test_without_the_extra_it_says_what_to_install(cli, monkeypatch):

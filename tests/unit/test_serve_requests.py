@@ -1,4 +1,4 @@
-"""What may be asked, and what is said to those who ask something else."""
+"""Parsing of requests, and the messages of refusals."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_text_is_tokenised_and_tokens_are_not(models):
     assert pair.id is None
 
 
-def test_what_is_not_said_is_the_first_model_in_its_own_way(models):
+def test_the_default_is_the_first_model_with_its_own_symmetrizer(models):
     assert asked(models, ONE).question == Alignments("tiny", None, True)
     said = {**ONE, "model": "tiny", "symmetrize": " Grow_Diag ", "confidence": False}
     assert asked(models, said).question == Alignments("tiny", "grow-diag", False)
@@ -56,7 +56,7 @@ def test_many_pairs_keep_their_order_and_names(models):
     assert [len(pair.source) for pair in pairs] == [4, 0, 4]
 
 
-def test_an_explanation_may_be_of_one_link(models):
+def test_an_explanation_may_be_restricted_to_one_link(models):
     body = {**ONE, "link": [3, 1], "top": 4, "symmetrize": "union"}
     assert asked(models, body, explain_request).question == Explanations("tiny", "union", (3, 1), 4)
     assert asked(models, ONE, explain_request).question == Explanations("tiny")
@@ -64,13 +64,13 @@ def test_an_explanation_may_be_of_one_link(models):
 
 BAD = [
     (b"\xff{}", 400, "the body is not UTF-8: byte 0xff at 0"),
-    (b"", 400, "the body is no JSON: Expecting value at line 1, column 1"),
+    (b"", 400, "the body is not JSON: Expecting value at line 1, column 1"),
     (b'{"source": "a",\n}', 400, "line 2, column 1"),
-    (b'{"source": NaN}', 400, "NaN is not a number that JSON knows"),
+    (b'{"source": NaN}', 400, "NaN is not a JSON number"),
     (b"[" * 100_000, 400, "nested too deeply"),
-    (b"1" * 5000, 400, "the body is no JSON"),
+    (b"1" * 5000, 400, "the body is not JSON"),
     ([ONE], 422, "should be a JSON object and is [{"),
-    ({}, 422, "source is missing: a string, or a list of tokens"),
+    ({}, 422, "source is missing: give a string or a list of tokens"),
     ({"source": "a"}, 422, "target is missing"),
     ({"source": 3, "target": "b"}, 422, "source should be a string or a list of tokens and is 3"),
     ({"source": ["a", None], "target": "b"}, 422, 'a list of tokens and is ["a", null]'),
@@ -90,10 +90,10 @@ BAD = [
     ({"pairs": ONE}, 422, "pairs should be a list"),
     ({"pairs": [ONE, 5]}, 422, "pairs[1] should be an object with source and target and is 5"),
     ({"pairs": [ONE, {"source": "a"}]}, 422, "pairs[1].target is missing"),
-    ({"pairs": [{**ONE, "link": [0, 0]}]}, 422, "pairs[0] has the field \"link\""),
-    ({"pairs": [ONE] * 4}, 413, "4 pairs are more than the 3 that one request may have"),
-    ({"pairs": [ONE, {"source": "a b c d e f g", "target": ""}]}, 413, "pairs[1].source has 7 tokens, and a sen"),
-    ({"source": ["x"] * 300, "target": "b"}, 413, "source has 300 tokens, and a sentence may have 6"),
+    ({"pairs": [{**ONE, "link": [0, 0]}]}, 422, 'pairs[0] has the unknown field "link"'),
+    ({"pairs": [ONE] * 4}, 413, "has 4 pairs, more than the limit of 3"),
+    ({"pairs": [ONE, {"source": "a b c d e f g", "target": ""}]}, 413, "pairs[1].source has 7 tokens, more than"),
+    ({"source": ["x"] * 300, "target": "b"}, 413, "source has 300 tokens, more than the limit of 6"),
     ({"source": ["x"] * 10_000, "target": "b"}, 413, "source has 10000 tokens"),
     ({"source": "x " * 10_000, "target": "b"}, 413, "source has 20000 characters"),
     ({"source": "a", "target": ["x" * 1000]}, 413, "target has 1000 characters"),
@@ -101,10 +101,10 @@ BAD = [
 
 
 @pytest.mark.parametrize(("body", "status", "message"), BAD, ids=lambda value: str(value)[:30])
-def test_what_is_wrong_is_told(models, body, status, message):
-    found, told = refusal(models, body)
-    assert found == status and message in told
-    assert len(told) < 300  # whatever was sent
+def test_refusals_say_what_is_wrong(models, body, status, message):
+    found, text = refusal(models, body)
+    assert found == status and message in text
+    assert len(text) < 300  # quotes are shortened
 
 
 @pytest.mark.parametrize(
@@ -117,14 +117,14 @@ def test_what_is_wrong_is_told(models, body, status, message):
         ({"link": "0-0"}, "link should be [i, j]"),
         ({"top": 0}, "top should be a whole number above 0 and is 0"),
         ({"top": 2.5}, "top should be a whole number"),
-        ({"pairs": []}, 'the field "pairs"'),
+        ({"pairs": []}, 'the unknown field "pairs"'),
         ({"source": " "}, "source has no words"),
-        ({"model": "bag"}, "the model bag cannot explain itself; these can: tiny"),
+        ({"model": "bag"}, "the model bag cannot explain its links; models that can: tiny"),
     ],
 )
-def test_what_cannot_be_explained_is_told(models, more, message):
-    status, told = refusal(models, {**ONE, **more}, explain_request)
-    assert status == 422 and message in told
+def test_refusals_of_explanations_say_what_is_wrong(models, more, message):
+    status, text = refusal(models, {**ONE, **more}, explain_request)
+    assert status == 422 and message in text
 
 
 anything = st.recursive(
@@ -139,7 +139,7 @@ fields = ("source", "target", "pairs", "id", "model", "symmetrize", "confidence"
     st.dictionaries(st.sampled_from(fields), anything) | anything,
     st.sampled_from((align_request, explain_request)),
 )
-def test_whatever_is_sent_is_a_question_or_refused(models, body, read):
+def test_any_json_is_parsed_or_refused(models, body, read):
     try:
         found = read(json.dumps(body).encode(), models, LIMITS)
     except Refused as refused:

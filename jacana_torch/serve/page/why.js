@@ -1,6 +1,5 @@
 "use strict";
-/* The reasons for one link, or for its absence: what /explain says of it in, an element out. Text only ever becomes
-   text nodes. */
+/* Turns the answer of /explain about one link, present or absent, into an element. Text becomes text nodes only. */
 const JacanaWhy = (() => {
   const { make } = JacanaDraw;
   const SHOWN = 8;
