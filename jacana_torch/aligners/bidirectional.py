@@ -105,9 +105,9 @@ class Bidirectional:
         return self.symmetrize if isinstance(self.symmetrize, Posterior) else Posterior()
 
     def chains(self) -> tuple[Crf, Crf] | None:
-        """Both directions, if they are chains over single words that align as such."""
+        """Both directions, if they are chains over single words."""
         one, other = self.forward, self.backward
-        if isinstance(one, Crf) and isinstance(other, Crf) and one.single_words and other.single_words:
+        if isinstance(one, Crf) and isinstance(other, Crf):
             return one, other
         return None
 

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from ..features.joining import join
 from ..symmetrize import Symmetrizer
 from ..types import Alignment, Example, SentencePair
 from ..util.device import usable_device
-from .base import CannotExplain, Step, TrainingReport, Watcher, learnable
+from .base import Step, TrainingReport, Watcher, learnable
 from .pruning import Among, mattering
 
 if TYPE_CHECKING:
@@ -80,7 +80,6 @@ class Crf:
     part: str = "forward"
     names: list[str] = field(default_factory=list, repr=False)
     weights: np.ndarray = field(default_factory=lambda: np.zeros(0), repr=False)
-    single_words: ClassVar[bool] = True  # until PhraseCrf no longer derives from this class
 
     def __post_init__(self) -> None:
         self.features = FeatureSet(self.families, self.drop, gaps=self.remember)
@@ -248,8 +247,6 @@ class Crf:
         """What features say of the links that `align` finds; there is one direction, so nothing to symmetrize."""
         from ..explain.linear import explained
 
-        if not self.single_words:
-            raise CannotExplain("only a chain of single words is taken apart so far, and this one has phrases too")
         return explained(self, None, pairs, self.align)
 
     # Persistence

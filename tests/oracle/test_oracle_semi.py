@@ -13,16 +13,18 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from jacana_torch.crf.layout import Layout
+from jacana_torch.crf.linear import LinearScores
 from jacana_torch.crf.objective import lattices
 from jacana_torch.systems.phrase import semi_markov as semi
-from jacana_torch.systems.phrase.semi_layout import SemiLayout, padded_flat
-from jacana_torch.systems.phrase.semi_objective import SemiLattices, SemiObjective, expected, segment_scores
+from jacana_torch.systems.phrase.phrase_crf import SegmentObjective, SegmentScores
+from jacana_torch.systems.phrase.segments import Segments
+from jacana_torch.systems.phrase.semi_markov import SemiMarkov
 
 SIZES = st.lists(st.tuples(st.integers(1, 5), st.integers(1, 4)), min_size=1, max_size=5)
-MANY_ALIKE = [(1, 1), (1, 3), (2, 4), *[(2, 2)] * 21]  # several groups of rows have one table
+MANY_ALIKE = [(1, 1), (1, 3), (2, 4), *[(2, 2)] * 21]  # many rows of a batch have the same edges
 LONGEST = st.integers(1, 3)
 quick = settings(max_examples=30, deadline=None)
-ANYHOW = -1e20  # entries of segments that do not fit may hold anything; nobody may look at them
+ANYHOW = 1e20  # entries of segments that do not fit may hold anything and must be ignored
 
 
 class Twin:
@@ -78,7 +80,7 @@ def drawn(sizes, longest: int, seed: int, spread: float = 3.0) -> list[Twin]:
 
 
 def flat(twins: list[Twin], longest: int) -> tuple[torch.Tensor, ...]:
-    """The scores as SemiLayout numbers them, spelt out."""
+    """The scores in the order of Segments, spelt out."""
     segments = [score for t in twins for score in t.null]
     for size, span in itertools.product(range(1, longest + 1), repeat=2):
         for t in twins:
@@ -91,9 +93,9 @@ def flat(twins: list[Twin], longest: int) -> tuple[torch.Tensor, ...]:
     return tuple(torch.tensor(x, dtype=torch.float64) for x in (segments, edges, starts, ends))
 
 
-def layout_of(sizes, longest: int, max_cells: int = 10**6) -> SemiLayout:
+def segments_of(sizes, longest: int) -> Segments:
     n_source, n_target = (np.array(side) for side in zip(*sizes, strict=True))
-    return SemiLayout(n_source, n_target, longest, max_cells, "cpu")
+    return Segments(n_source, n_target, longest)
 
 
 def log_sum(scores) -> float:
@@ -139,7 +141,7 @@ def expected_by_hand(twins: list[Twin], longest: int) -> tuple[list[float], tupl
 @example(MANY_ALIKE, 2, 0, 1.0, 10**6)
 def test_sums_and_counts_are_those_of_all_segmentations(sizes, longest, seed, spread, max_cells):
     twins = drawn(sizes, longest, seed, spread)
-    total, counts = expected(layout_of(sizes, longest, max_cells), *flat(twins, longest))
+    total, counts = SemiMarkov(segments_of(sizes, longest), max_cells).expected(*flat(twins, longest))
     by_hand, counts_by_hand = expected_by_hand(twins, longest)
     assert total.tolist() == pytest.approx(by_hand, rel=1e-12, abs=1e-9)
     for found, right in zip(counts, counts_by_hand, strict=True):
@@ -150,16 +152,10 @@ def test_sums_and_counts_are_those_of_all_segmentations(sizes, longest, seed, sp
 @given(SIZES, LONGEST, st.integers(0, 10**6), st.sampled_from([10**6, 40]))
 def test_the_best_path_is_the_best_of_all(sizes, longest, seed, max_cells):
     twins = drawn(sizes, longest, seed)
-    layout = layout_of(sizes, longest, max_cells)
-    found: dict = {}
-    for bucket in layout.buckets:
-        segments, scores = semi.best_segments(bucket.lattice(*padded_flat(*flat(twins, longest))))
-        pair_of_row = bucket.pair_of_row()
-        for row, score in enumerate(scores.tolist()):
-            if pair_of_row[row] >= 0:
-                found[pair_of_row[row]] = score, []
-        for row, m, size, state, span in sorted(segments.tolist()):
-            found[pair_of_row[row]][1].append((m, size, state - 1, span))
+    pairs, paths, scores = SemiMarkov(segments_of(sizes, longest), max_cells).best_paths(*flat(twins, longest))
+    found: dict = {pair: (score, []) for pair, score in enumerate(scores.tolist())}
+    for pair, (m, size, state, span) in zip(pairs.tolist(), paths.tolist(), strict=True):
+        found[pair][1].append((m, size, state - 1, span))
     assert sorted(found) == list(range(len(twins)))
     for number, twin in enumerate(twins):
         best = max(twin.paths(), key=twin.score)
@@ -172,28 +168,29 @@ def test_the_best_path_is_the_best_of_all(sizes, longest, seed, max_cells):
 @given(SIZES, LONGEST, st.integers(0, 10**6), st.sampled_from([10**6, 40]))
 def test_every_place_of_a_lattice_holds_its_segment_or_nothing(sizes, longest, seed, max_cells):
     twins = drawn(sizes, longest, seed)
-    seen = []
-    for bucket in (layout := layout_of(sizes, longest, max_cells)).buckets:
-        x = bucket.lattice(*padded_flat(*flat(twins, longest)))
-        seen += (held := [pair for pair in bucket.pair_of_row().tolist() if pair >= 0])
-        T, D, _, W = x.shape
-        assert (T, W) == (max(sizes[k][0] for k in held), max(sizes[k][1] for k in held) + 1)
-        assert len(held) == 1 or T * W * len(held) * longest**2 <= max_cells
-        for (t, a, row, b, s), score in np.ndenumerate(x.beginning.numpy()):
-            assert score == _expected(twins, bucket, row, t, a + 1, s, b + 1)
-        for (t, a, row, b, s), score in np.ndenumerate(x.ending.numpy()):
+    chains, seen = SemiMarkov(segments_of(sizes, longest), max_cells), []
+    padded = chains.padded(*flat(twins, longest))
+    for batch in chains.batches:
+        x = chains.lattice(batch, padded)
+        seen += (pairs := batch.pairs.tolist())
+        D, _, T, R, W = x.segment.shape
+        assert (T, R, W) == (max(sizes[k][0] for k in pairs), len(pairs), max(sizes[k][1] for k in pairs) + 1)
+        assert R == 1 or T * W * R * longest**2 <= max_cells
+        for (a, b, t, row, s), score in np.ndenumerate(x.segment.numpy()):
+            assert score == _expected(twins[pairs[row]], t, a + 1, s, b + 1)
+        for (t, a, b, row, e), score in np.ndenumerate(x.ending().numpy()):
             size, span = D - a, D - b
-            assert score == _expected(twins, bucket, row, t - size + 1, size, s - span + 1, span)
-        assert x.lengths.tolist() == [sizes[k][0] if k >= 0 else 0 for k in bucket.pair_of_row().tolist()]
-    assert sorted(seen) == list(range(len(sizes))) and layout.n_segments == len(flat(twins, longest)[0])
+            assert score == _expected(twins[pairs[row]], t - size + 1, size, e - span + 1, span)
+        assert x.lengths.tolist() == [sizes[k][0] for k in pairs]
+    assert sorted(seen) == list(range(len(sizes)))
+    assert chains.segments.n_segments == len(flat(twins, longest)[0])
 
 
-def _expected(twins: list[Twin], bucket, row: int, first: int, size: int, state: int, span: int) -> float:
+def _expected(twin: Twin, first: int, size: int, state: int, span: int) -> float:
     """The score of a segment by its first token and state."""
-    pair = int(bucket.pair_of_row()[row])
-    if pair >= 0 and state == 0 and size == span == 1 and first < twins[pair].m:
-        return twins[pair].null[first]
-    return twins[pair].segment.get((first, size, state - 1, span), semi.NOTHING) if pair >= 0 else semi.NOTHING
+    if state == 0 and size == span == 1 and 0 <= first < twin.m:
+        return twin.null[first]
+    return twin.segment.get((first, size, state - 1, span), semi.NOTHING)
 
 
 @quick
@@ -202,7 +199,7 @@ def test_entries_of_a_path_add_up_to_its_score(sizes, longest, seed):
     twins, chance = drawn(sizes, longest, seed), random.Random(seed)
     paths = [chance.choice(list(t.paths())) for t in twins]
     as_states = [np.array([(m, size, n + 1, span) for m, size, n, span in path]) for path in paths]
-    entries = layout_of(sizes, longest).entries(as_states)
+    entries = segments_of(sizes, longest).entries(as_states)
     flat_scores = flat(twins, longest)
     total = sum(scores[torch.as_tensor(at)].sum() for scores, at in zip(flat_scores, entries, strict=True))
     assert float(total) == pytest.approx(sum(t.score(p) for t, p in zip(twins, paths, strict=True)))
@@ -211,10 +208,10 @@ def test_entries_of_a_path_add_up_to_its_score(sizes, longest, seed):
 @quick
 @given(SIZES, LONGEST, st.integers(0, 10**6), st.booleans())
 def test_pooling_adds_cells_up_and_unpooling_is_its_transpose(sizes, longest, seed, mean):
-    layout, chance = layout_of(sizes, longest), np.random.default_rng(seed)
+    segments, chance = segments_of(sizes, longest), np.random.default_rng(seed)
     share = [1 / (k + 1) if mean else 1.0 for k in range(longest)]
-    link = chance.normal(size=layout.tokens.n_cells)
-    pooled = layout.pooled(torch.as_tensor(link), torch.tensor(share, dtype=torch.float64)).numpy()
+    link = chance.normal(size=segments.tokens.n_cells)
+    pooled = segments.pooled(torch.as_tensor(link), torch.tensor(share, dtype=torch.float64)).numpy()
     fits = np.zeros(pooled.shape, dtype=bool)
     cells = [(k, i, j) for k, (m, n) in enumerate(sizes) for i in range(m) for j in range(n)]
     number = {cell: c for c, cell in enumerate(cells)}
@@ -224,40 +221,48 @@ def test_pooling_adds_cells_up_and_unpooling_is_its_transpose(sizes, longest, se
                 fits[size - 1, span - 1, c] = True
                 inside = [number[pair, a, b] for a in range(i, i + size) for b in range(j, j + span)]
                 assert pooled[size - 1, span - 1, c] == pytest.approx(link[inside].sum() * share[span - 1])
-    np.testing.assert_array_equal(layout.fits(), fits)
+    np.testing.assert_array_equal(segments.fits, fits)
     weights = chance.normal(size=pooled.shape) * fits
-    back = layout.unpooled(torch.as_tensor(weights), torch.tensor(share, dtype=torch.float64)).numpy()
+    back = segments.unpooled(torch.as_tensor(weights), torch.tensor(share, dtype=torch.float64)).numpy()
     assert (back * link).sum() == pytest.approx((weights * np.where(fits, pooled, 0)).sum(), abs=1e-9)
 
 
 @settings(max_examples=12, deadline=None)
 @given(SIZES, LONGEST, st.integers(0, 10**6))
 def test_the_gradient_of_the_loss_is_its_slope(sizes, longest, seed):
-    chance, layout = np.random.default_rng(seed), layout_of(sizes, longest)
+    chance, segments = np.random.default_rng(seed), segments_of(sizes, longest)
+    layout = Layout(segments.tokens.n_source, segments.tokens.n_target, 10**6, "cpu")
     blocks, first = {}, 0
-    for name, size in layout.tokens.sizes.items():
+    for name, size in layout.sizes.items():
         blocks[name] = [(np.arange(first, first + size), None, None)]
         first += size
-    phrases = [(np.arange(first, first + layout.n_sized), None, None)]
-    n_weights = first + layout.n_sized
-    space = Layout(layout.tokens.n_source, layout.tokens.n_target, 10**6, "cpu")
-    share = [1.0, 0.5, 1 / 3][:longest]
-    space = SemiLattices.of(layout, lattices(space, blocks, n_weights), phrases, n_weights, share)
+    n_weights = first + segments.n_sized
+    phrases = LinearScores([(np.arange(first, n_weights), None, None)], segments.n_sized, n_weights, "cpu")
+    share = torch.tensor([1.0, 0.5, 1 / 3][:longest], dtype=torch.float64)
+    model = SegmentScores(segments, lattices(layout, blocks, n_weights), phrases, share)
     gold = [np.array([(m, 1, m % (n + 1), 1) for m in range(of)]) for of, n in sizes]
-    l2 = chance.uniform(0.5, 2.0, n_weights)
-    objective = SemiObjective(space, gold, chance.uniform(0, 1, layout.n_segments), l2)
+    l2, cost = chance.uniform(0.5, 2.0, n_weights), chance.uniform(0, 1, segments.n_segments)
+    objective = SegmentObjective(model, SemiMarkov(segments, 10**6), gold, cost, l2)
     x, way = chance.normal(size=(2, n_weights))
     (above, _), (below, _), (_, gradient) = objective(x + 1e-5 * way), objective(x - 1e-5 * way), objective(x)
     assert (above - below) / 2e-5 == pytest.approx(float(gradient @ way), rel=1e-6, abs=1e-6)
 
 
 def test_segment_scores_are_pooled_cells_and_what_phrases_add():
-    layout = layout_of([(2, 2)], 2)
-    null, link = torch.tensor([0.5, 0.25]).double(), torch.tensor([1.0, 2.0, 4.0, 8.0]).double()
-    extra = torch.arange(16).double() * 100
-    flat_scores = segment_scores(layout, null, link, extra, torch.tensor([1.0, 0.5]).double())
+    segments = segments_of([(2, 2)], 2)
+    extra = np.arange(16.0) * 100
+    layout = Layout(segments.tokens.n_source, segments.tokens.n_target, 10**6, "cpu")
+    blocks = {name: [] for name in layout.sizes} | {
+        "null": [(np.array([0]), np.array([[0.5], [0.25]]), None)],
+        "link": [(np.array([0]), np.array([[1.0], [2.0], [4.0], [8.0]]), None)],
+    }
+    phrases = LinearScores([(np.array([0]), extra[:, None], None)], 16, 1, "cpu")
+    share = torch.tensor([1.0, 0.5], dtype=torch.float64)
+    flat_scores, *_ = SegmentScores(segments, lattices(layout, blocks, 1), phrases, share).scores(
+        torch.ones(1, dtype=torch.float64)
+    )
     assert flat_scores[:2].tolist() == [0.5, 0.25]
-    sized = (flat_scores[2:] - extra).view(2, 2, 4)
+    sized = (flat_scores[2:] - torch.as_tensor(extra)).view(2, 2, 4)
     assert sized[0, 0].tolist() == [1, 2, 4, 8]
     assert sized[0, 1, [0, 2]].tolist() == [1.5, 6.0]
     assert sized[1, 0, [0, 1]].tolist() == [5.0, 10.0]

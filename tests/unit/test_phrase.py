@@ -1,4 +1,4 @@
-"""The phrase aligner: gold segments and costs against loops over links, and what is learnt of phrases."""
+"""The phrase aligner: gold segments and costs against loops over links, and what it learns."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from templates import corpus
 
 from jacana_torch import resources
 from jacana_torch.aligners.bidirectional import Bidirectional
+from jacana_torch.aligners.crf import Crf
 from jacana_torch.errors import ConfigError, MissingLayer, ModelError
 from jacana_torch.evaluate import score
 from jacana_torch.features.families.distortion import Distortion
@@ -21,9 +22,9 @@ from jacana_torch.features.families.position import Position
 from jacana_torch.features.families.string import String
 from jacana_torch.features.families.wordnet import WordNet
 from jacana_torch.features.grid import Grid
-from jacana_torch.systems.phrase.gold_segments import gold_segments, links_of
-from jacana_torch.systems.phrase.phrase_crf import PhraseCrf
-from jacana_torch.systems.phrase.semi_layout import SemiLayout
+from jacana_torch.systems.phrase.phrase_crf import PhraseCrf, span_costs
+from jacana_torch.systems.phrase.segment_features import segment_blocks
+from jacana_torch.systems.phrase.segments import Segments, gold_segments, links_of
 from jacana_torch.train.loop import predictions
 from jacana_torch.types import Alignment, Example, Sentence, SentencePair
 
@@ -77,7 +78,7 @@ def test_gold_segments_cover_the_source_and_hold_only_gold_links(gold, longest, 
 @quick
 @given(alignments())
 def test_links_of_segments_are_their_products(gold):
-    segments = gold_segments(gold, 3).segments
+    segments = gold_segments(gold, 3).path
     expected = [
         (number, i, j)
         for number, (first, size, state, span) in enumerate(segments.tolist())
@@ -98,11 +99,10 @@ def test_a_block_beyond_the_longest_is_cut():
 @settings(max_examples=20, deadline=None)
 @given(st.lists(alignments(), min_size=1, max_size=3), st.integers(1, 3))
 def test_costs_are_the_share_of_links_that_differ(golds, longest):
-    aligner = made(longest=longest, cost_null=0.5, cost_link=2.0)
     sizes = np.array([(g.n_source, g.n_target) for g in golds])
-    layout = SemiLayout(sizes[:, 0], sizes[:, 1], longest, 10**6, "cpu")
+    segments = Segments(sizes[:, 0], sizes[:, 1], longest)
     gold = [gold_segments(g, longest) for g in golds]
-    costs = aligner._costs(layout, gold)
+    costs = span_costs(segments, gold, cost_null=0.5, cost_link=2.0)
     right = [[set(range(*span)) for span in g.spans.tolist()] for g in gold]
     tokens = [own for of_pair in right for own in of_pair]
     assert costs[: len(tokens)].tolist() == [2.0 if own else 0.0 for own in tokens]
@@ -113,7 +113,7 @@ def test_costs_are_the_share_of_links_that_differ(golds, longest):
             span = set(range(j, j + b + 1))
             paid = [(2.0 if own else 0.5) * len(span ^ own) / len(span | own) for own in right[p][i : i + a + 1]]
             assert sized[a, b, c] == pytest.approx(sum(paid))
-    entries = layout.entries([g.segments for g in gold])[0]
+    entries = segments.entries([g.path for g in gold])[0]
     assert not costs[entries].any()  # gold pays nothing
 
 
@@ -174,8 +174,6 @@ def test_training_goes_on_where_it_stopped_and_its_answers_are_those_of_prepared
 
 
 def test_with_phrases_of_one_word_it_is_the_token_aligner():
-    from jacana_torch.aligners.crf import Crf
-
     examples = corpus(20)
     families = {"string": String(), "distortion": Distortion()}
     settings_of = {"l2": 1.0, "tolerance": 1e-9, "max_iterations": 400}
@@ -202,7 +200,7 @@ def test_tags_are_read_where_a_family_reads_them():
     aligner = PhraseCrf({"string": String(), "pos": Pos()}, max_iterations=5)
     assert aligner.requires == ("pos",)
     aligner.fit(corpus(5))
-    assert any(name.startswith("phrase.source_tags.") for name in aligner.names)
+    assert any(name.startswith("phrase.source_tags.") for name in aligner.chain.names)
     assert aligner.align([corpus(1)[0].pair])
     with pytest.raises(MissingLayer, match="pos"):
         aligner.align([pair("a b", "a b")])
@@ -216,19 +214,22 @@ def test_wordnet_is_asked_where_a_family_asks_it_and_by_lemmas_where_it_reads_th
     tags = {"source": "NNS VBD RP IN DT NNP NNP".split(), "target": "NNP NNS VBP".split()}
     p = SentencePair(*(Sentence(tuple(tokens[k])).with_layers(lemma=lemmas[k], pos=tags[k]) for k in tokens))
     aligner = PhraseCrf({f.name: f for f in (String(), *families)}, max_iterations=2)
-    grid = Grid([p])
-    blocks = aligner._phrases(grid, aligner._layout(grid.n_source, grid.n_target))
+    grid, reads = Grid([p]), {*aligner.requires, *aligner.resources}
+    segments = Segments(grid.n_source, grid.n_target, 3)
+    blocks = segment_blocks(grid, segments, senses="wordnet" in reads, lemmas="lemma" in reads)
     senses = [block.dense()[:, k] for block in blocks for k, n in enumerate(block.names) if n.endswith(".senses")]
     assert (None if not senses else int(np.sum(senses))) == found
+    aligner.fit([Example(p, Alignment(7, 3, frozenset({(1, 2)})))])
+    assert any(name.endswith(".senses") for name in aligner.chain.names) == (found is not None)
 
 
 def test_segments_score_the_sum_over_tokens_of_the_mean_over_spans_of_cells():
     aligner, p = made(), pair("the old red barn", "old red barns there")
     chance = np.random.default_rng(1)
-    aligner.names = aligner.features([p]).names()
-    aligner.weights = chance.normal(size=len(aligner.names))
-    lattices = aligner.prepared([p]).lattices
-    sized = lattices.scores(torch.as_tensor(aligner.weights))[0][4:].view(3, 3, 4, 4).numpy()
+    names = aligner.chain.features([p]).names()
+    aligner.restore({"names": names, "weights": chance.normal(size=len(names))})
+    model = aligner.prepared([p]).model
+    sized = model.scores(torch.as_tensor(aligner.chain.weights))[0][4:].view(3, 3, 4, 4).numpy()
     cells = sized[0, 0]
     for a, b, i, j in np.ndindex(sized.shape):
         if i + a < 4 and j + b < 4:
@@ -238,10 +239,10 @@ def test_segments_score_the_sum_over_tokens_of_the_mean_over_spans_of_cells():
 def test_what_was_known_is_kept_where_training_goes_on_with_other_pairs():
     aligner = PhraseCrf({"string": String(), "pos": Pos()}, max_iterations=5)
     aligner.fit(corpus(5))
-    before = set(aligner.names)
+    before = set(aligner.chain.names)
     sides = (Sentence(("a", "b")).with_layers(pos=["X", "Y"]), Sentence(("b", "a")).with_layers(pos=["Y", "X"]))
     aligner.fit([Example(SentencePair(*sides), Alignment(2, 2, frozenset({(0, 1), (1, 0)})))])
-    assert before < set(aligner.names)
+    assert before < set(aligner.chain.names)
 
 
 @pytest.mark.parametrize(("policy", "kept"), [("first", 0), ("last", 2)])
@@ -264,7 +265,7 @@ def test_who_watches_sees_a_model_at_every_step():
     def watch(step):
         found = step.aligner.align([e.pair for e in examples[:5]], confidence=False)
         seen.append((step.iteration, step.loss, score([e.gold for e in examples[:5]], found).f1))
-        assert any(name.startswith("phrase.") for name in step.aligner.names)
+        assert any(name.startswith("phrase.") for name in step.aligner.chain.names)
 
     report = made().fit(examples, watch=watch)
     iterations, losses, f1 = zip(*seen, strict=True)
@@ -276,29 +277,29 @@ def test_pairs_prepared_for_other_features_are_refused():
     aligner = made()
     aligner.fit(blocks_corpus(5, 1))
     prepared = aligner.prepared([pair("a", "b")])
-    aligner.names = [*aligner.names, "more"]
+    aligner.restore({"names": [*aligner.chain.names, "more"], "weights": np.append(aligner.chain.weights, 0.0)})
     with pytest.raises(ValueError, match="another set of features"):
         aligner.decode(prepared)
 
 
 def test_ctrl_c_before_phrases_are_learnt_keeps_what_words_have_taught(monkeypatch):
-    from jacana_torch.systems.phrase import phrase_crf as module
+    calls, trained = [], Crf.fit
 
-    calls = iter(range(100))
-    evaluate = module.Objective.__call__
+    def stopped(chain, examples):
+        def watch(step):
+            if step.iteration == 4:
+                raise KeyboardInterrupt
 
-    def stopped(self, weights):
-        if next(calls) == 6:
-            raise KeyboardInterrupt
-        return evaluate(self, weights)
+        calls.append(chain)
+        return trained(chain, examples, watch=watch)
 
-    monkeypatch.setattr(module.Objective, "__call__", stopped)
+    monkeypatch.setattr(Crf, "fit", stopped)
     aligner, examples = made(), blocks_corpus(20, 1)
     report = aligner.fit(examples)
-    assert report.interrupted and not report.converged and np.any(aligner.weights)
-    assert not any(name.startswith("phrase.") for name in aligner.names)
+    assert report.interrupted and not report.converged and np.any(aligner.state()["weights"])
+    assert not any(name.startswith("phrase.") for name in aligner.state()["names"])
     assert score([e.gold for e in examples], aligner.align([e.pair for e in examples])).f1 > 0.3
-    assert aligner.fit(examples).converged and next(calls) == 7, "it goes on from there"
+    assert aligner.fit(examples).converged and len(calls) == 1, "it goes on from there"
 
 
 def test_mistakes_are_said():

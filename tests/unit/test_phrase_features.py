@@ -1,4 +1,4 @@
-"""What phrases say, against loops over phrases."""
+"""Features of phrases, against loops over phrases."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from jacana_torch import resources
 from jacana_torch.features.grid import Grid
 from jacana_torch.features.wordlists import stem
-from jacana_torch.systems.phrase.phrase_features import phrase_blocks
-from jacana_torch.systems.phrase.semi_layout import SemiLayout
+from jacana_torch.systems.phrase.segment_features import segment_blocks
+from jacana_torch.systems.phrase.segments import Segments
 from jacana_torch.types import Sentence, SentencePair
 
 quick = settings(max_examples=60, deadline=None)
@@ -22,21 +22,20 @@ def pair(source: str, target: str) -> SentencePair:
     return SentencePair(Sentence(tuple(source.split())), Sentence(tuple(target.split())))
 
 
-def said(source: str, target: str, tags: bool = False) -> dict:
-    """What features say of each phrase: {(source phrase, target phrase, places): names}."""
+def features_of(source: str, target: str, tags: bool = False) -> dict:
+    """The features of each phrase pair: {(source phrase, target phrase, places): names}."""
     p = pair(source, target)
     if tags:
         p = SentencePair(*(s.with_layers(pos=[w[:2].upper() for w in s.tokens]) for s in (p.source, p.target)))
     grid, m, n = Grid([p]), len(p.source), len(p.target)
-    layout = SemiLayout(grid.n_source, grid.n_target, 3, 10**6, "cpu")
-    blocks = phrase_blocks(grid, layout, tags)
+    blocks = segment_blocks(grid, Segments(grid.n_source, grid.n_target, 3), tags)
     names = [name.removeprefix("phrase.") for b in blocks for name in b.names]
     values = np.concatenate([b.dense() for b in blocks], 1).reshape(3, 3, m, n, -1)
     found = {}
     for a, b, i, j in np.ndindex(3, 3, m, n):
         on = {name for name, value in zip(names, values[a, b, i, j], strict=True) if value}
         if i + a >= m or j + b >= n or a == b == 0:
-            assert not on, "features speak of phrases alone"
+            assert not on, "single words have no phrase features"
         else:
             phrases = " ".join(p.source.tokens[i : i + a + 1]), " ".join(p.target.tokens[j : j + b + 1])
             found[(*phrases, i, j)] = on
@@ -53,7 +52,7 @@ WORDS = st.lists(
 def test_what_is_said_of_likeness_and_place_is_so(source, target):
     s, t = source.split(), target.split()
     stems = [[stem(w.lower()) for w in side] for side in (s, t)]
-    for (left, right, i, j), on in said(source, target).items():
+    for (left, right, i, j), on in features_of(source, target).items():
         size, span = len(left.split()), len(right.split())
         kind = "one_many" if size == 1 else "many_one" if span == 1 else "many_many"
         assert f"size={size}x{span}" in on and sum(name.startswith("size") for name in on) == 1
@@ -99,13 +98,13 @@ def _letters(text: str) -> str:
 
 
 def test_words_written_together_and_acronyms_are_seen():
-    on = said("the book store of the United Nations", "a book-store of the U.N.")
+    on = features_of("the book store of the United Nations", "a book-store of the U.N.")
     assert "many_one.together" in on["book store", "book-store", 1, 1]
     assert "many_one.acronym" in on["United Nations", "U.N.", 5, 4]
     assert sum(any("acronym" in name for name in names) for names in on.values()) == 1
-    small = said("we saw old maps", "om was there")
+    small = features_of("we saw old maps", "om was there")
     assert not any("acronym" in name for names in small.values() for name in names)
-    turned = said("a book-store of the U.N.", "the book store of the United Nations")
+    turned = features_of("a book-store of the U.N.", "the book store of the United Nations")
     assert "one_many.acronym" in turned["U.N.", "United Nations", 4, 5]
 
 
@@ -117,8 +116,8 @@ def test_phrases_that_wordnet_knows_share_their_senses():
 
     def found(p: SentencePair, lemmas: bool) -> set:
         grid = Grid([p])
-        layout = SemiLayout(grid.n_source, grid.n_target, 3, 10**6, "cpu")
-        block = phrase_blocks(grid, layout, senses=True, lemmas=lemmas)[1]
+        segments = Segments(grid.n_source, grid.n_target, 3)
+        block = segment_blocks(grid, segments, senses=True, lemmas=lemmas)[1]
         columns = [k for k, name in enumerate(block.names) if name.endswith(".senses")]
         on = block.dense()[:, columns].any(1).reshape(3, 3, len(p.source), len(p.target))
         s, t = p.source.tokens, p.target.tokens
@@ -130,6 +129,6 @@ def test_phrases_that_wordnet_knows_share_their_senses():
 
 
 def test_tags_of_phrases_are_named_with_the_other_phrases_length():
-    on = said("a b c", "d e", tags=True)["b c", "d e", 1, 0]
+    on = features_of("a b c", "d e", tags=True)["b c", "d e", 1, 0]
     assert {"source_tags.b_c.2", "target_tags.d_e.2"} == {name for name in on if "tags" in name}
-    assert "source_tags.a_b_c.1" in said("a b c", "d e", tags=True)["a b c", "e", 0, 1]
+    assert "source_tags.a_b_c.1" in features_of("a b c", "d e", tags=True)["a b c", "e", 0, 1]

@@ -1,112 +1,212 @@
-"""The phrase aligner: a semi-Markov chain, whose segments of up to three tokens take target spans of up to three.
+"""The phrase aligner: a semi-Markov chain whose segments of source tokens take spans of target tokens.
 
-After Yao et al. (2013b), which the papers at hand only name; what they leave open is decided here: segments score
-what the token aligner's features say of their cells, averaged over the span and summed over the tokens, and what
-phrases add. Examples in, weights by feature name out; pairs in, alignments with posteriors out.
+After Yao et al. (2013b), as far as the available papers describe it. The rest is decided here: a segment scores
+what the token aligner's features give its cells, averaged over the span and summed over the tokens, plus features
+of its own.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
+from torch import Tensor
 
-from ...aligners.base import Step, TrainingReport, Watcher, learnable
+from ...aligners.base import State, Step, TrainingReport, Watcher, learnable
 from ...aligners.crf import Crf, prior_factors
 from ...crf.decoding import grids
-from ...crf.linear import RawBlock, add_scores
-from ...crf.objective import Objective
+from ...crf.linear import LinearScores, add_scores
+from ...crf.objective import Lattices
 from ...crf.scoring import known_columns, node_scores, numbered
-from ...crf.states import readings
 from ...errors import ConfigError, ModelError
-from ...features.featureset import FeatureBatch
+from ...features.api import Block, EdgeFamily, NodeFamily
 from ...features.grid import Grid
-from ...optimize.minimise import Result, minimise
-from ...types import Alignment, Example, SentencePair
-from .gold_segments import GoldSegments, gold_segments
-from .phrase_features import PREFIX, phrase_blocks
-from .segment_decoding import decoded
-from .semi_layout import SemiLayout
-from .semi_objective import SemiLattices, SemiObjective, segment_scores
+from ...optimize.minimise import minimise
+from ...types import Alignment, Example, SentencePair, trusted
+from .segment_features import PREFIX, segment_blocks
+from .segments import GoldSegments, Segments, gold_segments, links_of
+from .semi_markov import SemiMarkov
 
 log = logging.getLogger(__name__)
 
-_ROUGHLY = 1e-3  # the accuracy of a start
+_ROUGH_TOLERANCE = 1e-3  # of the token aligner that training starts from
+
+
+@dataclass(frozen=True)
+class SegmentScores:
+    """Scores of flat segments, edges, starts and ends as linear functions of one weight vector.
+
+    `tokens` scores single tokens; a segment pools its cells by `share` [D]. `phrases` adds features of segments.
+    """
+
+    segments: Segments
+    tokens: Lattices
+    phrases: LinearScores
+    share: Tensor
+
+    def scores(self, weights: Tensor) -> tuple[Tensor, ...]:
+        null, link, *steps = self.tokens.scores(weights)
+        pooled = self.segments.pooled(link, self.share).view(-1)
+        return torch.cat([null, pooled.add_(self.phrases.scores(weights))]), *steps
+
+    def transpose(self, segments: Tensor, *steps: Tensor) -> Tensor:
+        """The gradient with respect to the weights, from that with respect to the scores."""
+        D, n_tokens = self.segments.longest, self.segments.tokens.n_tokens
+        null, sized = segments[:n_tokens], segments[n_tokens:]
+        link = self.segments.unpooled(sized.view(D, D, -1), self.share)
+        return self.tokens.transpose(null, link, *steps) + self.phrases.transpose(sized)
+
+
+class SegmentObjective:
+    """Softmax-margin loss plus L2, summed over pairs, and its gradient.
+
+    `gold` holds the path of each pair, `cost` [segments] what each segment costs if it is not gold's, `l2` [K] the
+    inverse prior variances.
+    """
+
+    def __init__(
+        self, model: SegmentScores, semi: SemiMarkov, gold: Sequence[np.ndarray], cost: np.ndarray, l2: np.ndarray
+    ) -> None:
+        segments = model.segments
+        self.model, self.semi, self.device = model, semi, segments.device
+        of = segments.tokens
+        sizes = segments.n_segments, of.n_edges, of.n_starts, of.n_starts
+        entries = (torch.as_tensor(x, device=self.device) for x in segments.entries(gold))
+        taken = [torch.bincount(x, minlength=n).double() for x, n in zip(entries, sizes, strict=True)]
+        self._gold = model.transpose(*taken)
+        self._cost, self._l2 = (torch.as_tensor(x, dtype=torch.float64, device=self.device) for x in (cost, l2))
+
+    def __call__(self, weights: np.ndarray) -> tuple[float, np.ndarray]:
+        w = torch.as_tensor(weights, dtype=torch.float64, device=self.device)
+        with torch.no_grad():
+            segments, *steps = self.model.scores(w)
+            log_z, counts = self.semi.expected(segments + self._cost, *steps)
+            prior = self._l2 * w
+            loss = log_z.sum() + (w * (prior / 2 - self._gold)).sum()
+            return float(loss), (self.model.transpose(*counts) + prior - self._gold).cpu().numpy()
 
 
 @dataclass(frozen=True)
 class PreparedPhrases:
-    """Pairs by their sizes, which of them have words on both sides, and the lattices of those under `names`."""
+    """The sizes of all pairs, the places of those with words on both sides, and their scores under `names`."""
 
     sizes: list[tuple[int, int]]
     full: list[int]
     names: list[str]
-    lattices: SemiLattices | None
+    model: SegmentScores | None
 
 
-@dataclass
-class PhraseCrf(Crf):
-    """`longest` tokens a segment or span has at most; the rest is as in the token aligner, which training starts
-    from: it is quick, and near the end. The cost of a wrong span is the share of links that differ."""
+class PhraseCrf:
+    """A semi-Markov chain in one direction.
 
-    longest: int = 3
-    single_words: ClassVar[bool] = False
+    `longest` is the largest number of tokens of a segment or span. All other settings are those of `Crf`, with one
+    `policy`, and without `remember` and `prune`. Training starts from a roughly trained `Crf`, which is quick and
+    close. A wrong span costs the share of its and gold's links that differ.
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.remember or self.prune:
-            said = f"remember={self.remember}, prune={self.prune}"
-            raise ConfigError(f"{said}: only a chain of single words does that, none of phrases")
-        if len(self._policies) > 1:
-            raise ConfigError(f"policy={self.policy!r}: phrases are chosen by one policy, not several")
-        if not 1 <= self.longest <= 8:
-            raise ConfigError(f"longest={self.longest}: between 1 and 8 tokens")
-        if PREFIX in self.features.names:
-            raise ConfigError(f"a feature family may not be named {PREFIX!r} here: phrases' own features are")
+    `chain` holds the features of single tokens, and the names and weights of all features.
+    """
+
+    def __init__(
+        self,
+        families: Mapping[str, NodeFamily | EdgeFamily | None],
+        drop: Sequence[str] = (),
+        l2: float = 1.0,
+        priors: Mapping[str, float] | None = None,
+        cost_null: float = 1.0,
+        cost_link: float = 1.0,
+        policy: str | Sequence[str] = "monotone",
+        remember: bool = False,
+        prune: float = 0.0,
+        max_iterations: int = 500,
+        tolerance: float = 1e-7,
+        start: float = 0.0,
+        batch_cells: int = 500_000,
+        device: str = "cpu",
+        part: str = "forward",
+        longest: int = 3,
+    ) -> None:
+        if remember or prune:
+            raise ConfigError(
+                f"remember={remember}, prune={prune}: only a chain of single words supports these, not the phrase "
+                "aligner"
+            )
+        policies = [policy] if isinstance(policy, str) else list(policy)
+        if len(policies) > 1:
+            raise ConfigError(f"policy={policies!r}: phrases are chosen by one policy, not several")
+        if not 1 <= longest <= 8:
+            raise ConfigError(f"longest={longest}: must be between 1 and 8 tokens")
+        self.chain = Crf(
+            families,
+            drop,
+            l2,
+            priors or {},
+            cost_null,
+            cost_link,
+            policy,
+            max_iterations=max_iterations,
+            tolerance=tolerance,
+            start=start,
+            batch_cells=batch_cells,
+            device=device,
+            part=part,
+        )
+        if PREFIX in self.chain.features.names:
+            raise ConfigError(f"no feature family may be named {PREFIX!r} here: features of phrases are")
+        self.longest, self.policy = longest, policies[0]
+        self._share = 1 / np.arange(1, longest + 1)  # of each cell in spans of each size
 
     @property
-    def share(self) -> list[float]:
-        """What a cell counts in spans of each size."""
-        return [1 / (k + 1) for k in range(self.longest)]
+    def part(self) -> str:
+        return self.chain.part
 
-    # Training
+    @part.setter
+    def part(self, part: str) -> None:
+        self.chain.part = part
+
+    @property
+    def requires(self) -> tuple[str, ...]:
+        return self.chain.requires
+
+    @property
+    def resources(self) -> tuple[str, ...]:
+        return self.chain.resources
 
     def fit(
         self, examples: Sequence[Example], dev: Sequence[Example] = (), watch: Watcher | None = None
     ) -> TrainingReport:
-        examples = learnable(examples)
-        examples.sort(key=lambda e: len(e.pair.target))  # what features work quickest on
-        pairs = [e.pair for e in examples]
-        batch = self.features(pairs)
-        if not self.names and self._tokens_alone(examples, batch).interrupted:
-            return TrainingReport(converged=False, interrupted=True)
-        layout = self._layout(batch.n_source, batch.n_target)
-        phrases = self._phrases(Grid(pairs), layout)
-        names = sorted({*batch.names(), *self.names, *(name for block in phrases for name in block.names)})
-        gold = [gold_segments(e.gold, self.longest, self._policies[0]) for e in examples if e.gold is not None]
-        l2 = self.l2 * prior_factors(names, self.priors)
-        space = self._space(batch, layout, phrases, names)
-        objective = SemiObjective(space, [g.segments for g in gold], self._costs(layout, gold), l2)
+        chain = self.chain
+        examples = sorted(learnable(examples), key=lambda e: len(e.pair.target))  # features work quickest so
+        if not chain.names:
+            rough = replace(chain, tolerance=max(chain.tolerance, _ROUGH_TOLERANCE))
+            interrupted = rough.fit(examples).interrupted
+            chain.names, chain.weights = rough.names, rough.weights
+            if interrupted:
+                return TrainingReport(converged=False, interrupted=True)
+        gold = [gold_segments(e.gold, self.longest, self.policy) for e in examples if e.gold is not None]
+        model, names = self._model([e.pair for e in examples])
+        l2 = chain.l2 * prior_factors(names, chain.priors)
+        semi = SemiMarkov(model.segments, chain.batch_cells)
+        cost = span_costs(model.segments, gold, chain.cost_null, chain.cost_link)
 
         def step(iteration: int, x: np.ndarray, loss: float, gradient_norm: float) -> None:
-            self.names, self.weights = names, x
+            chain.names, chain.weights = names, x
             if watch is not None:
                 watch(Step(self.part, iteration, loss, gradient_norm, self))
 
+        known = dict(zip(chain.names, chain.weights, strict=True))
         result = minimise(
-            objective,
-            self._first(names),
-            max_iterations=self.max_iterations,
-            tolerance=self.tolerance,
+            SegmentObjective(model, semi, [g.path for g in gold], cost, l2),
+            np.array([known.get(name, 0.0) for name in names]),
+            max_iterations=chain.max_iterations,
+            tolerance=chain.tolerance,
             curvature=float(l2.min()),
             history=100,
             callback=step,
         )
-        self.names, self.weights = names, result.x
+        chain.names, chain.weights = names, result.x
         log.info("%s: loss %.6f after %d iterations (%s)",
                  self.part, result.loss, result.iterations, result.message)  # fmt: skip
         return TrainingReport(
@@ -114,108 +214,121 @@ class PhraseCrf(Crf):
             sum(g.dropped for g in gold), sum(len(e.gold.links) for e in examples if e.gold is not None),
         )  # fmt: skip
 
-    def _tokens_alone(self, examples: Sequence[Example], batch: FeatureBatch) -> Result:
-        """The token aligner's weights, roughly: each of its steps is a tenth of the work."""
-        names = batch.names()
-        gold = [readings(e.gold, self._policies).paths for e in examples if e.gold is not None]
-        l2 = self.l2 * prior_factors(names, self.priors)
-        costs = {"cost_null": self.cost_null, "cost_link": self.cost_link}
-        objective = Objective(self._lattices(batch, names), gold, l2, costs)
-        result = minimise(
-            objective,
-            np.full(len(names), self.start),
-            max_iterations=self.max_iterations,
-            tolerance=max(self.tolerance, _ROUGHLY),
-            curvature=float(l2.min()),
-            history=100,
-        )
-        self.names, self.weights = names, result.x
-        return result
-
-    def _first(self, names: Sequence[str]) -> np.ndarray:
-        known = dict(zip(self.names, self.weights, strict=True))
-        return np.array([known.get(name, 0.0 if known else self.start) for name in names])
-
-    def _layout(self, n_source: np.ndarray, n_target: np.ndarray) -> SemiLayout:
-        return SemiLayout(n_source, n_target, self.longest, self.batch_cells, self.device)
-
-    def _phrases(self, grid: Grid, layout: SemiLayout) -> list:
-        """Phrases are asked for tags, lemmas and WordNet where one of the token families reads these."""
+    def _blocks(self, grid: Grid, segments: Segments) -> list[Block]:
+        """Features of phrases read the tags, lemmas and WordNet if a token family does."""
         reads = {*self.requires, *self.resources}
-        return phrase_blocks(grid, layout, "pos" in reads, "wordnet" in reads, "lemma" in reads)
+        return segment_blocks(grid, segments, "pos" in reads, "wordnet" in reads, "lemma" in reads)
 
-    def _space(
-        self, batch: FeatureBatch, layout: SemiLayout, phrases: Sequence, names: Sequence[str]
-    ) -> SemiLattices:
-        tokens = self._lattices(batch, names)
+    def _model(
+        self, pairs: Sequence[SentencePair], names: list[str] | None = None
+    ) -> tuple[SegmentScores, list[str]]:
+        """The scores of pairs as a function of the weights under `names`; by default all known and new names."""
+        batch, grid = self.chain.features(pairs), Grid(pairs)
+        segments = Segments(grid.n_source, grid.n_target, self.longest, self.chain.device)
+        blocks = self._blocks(grid, segments)
+        if names is None:
+            own = {name for block in blocks for name in block.names}
+            names = sorted({*batch.names(), *self.chain.names, *own})
         number = {name: i for i, name in enumerate(names)}
-        raw: list[RawBlock] = [known_columns(block, numbered(block.names, number)) for block in phrases]
-        return SemiLattices.of(layout, tokens, raw, len(names), self.share)
+        raw = [known_columns(block, numbered(block.names, number)) for block in blocks]
+        phrases = LinearScores(raw, segments.n_sized, len(names), segments.device)
+        share = torch.as_tensor(self._share, device=segments.device)
+        return SegmentScores(segments, self.chain._lattices(batch, names), phrases, share), names
 
-    def _costs(self, layout: SemiLayout, gold: Sequence[GoldSegments]) -> np.ndarray:
-        """[flat segments] what each costs: a token pays the share of its and gold's links that are not in both."""
-        spans = np.concatenate([g.spans for g in gold])
-        linked = spans[:, 1] > 0
-        null = np.where(linked, self.cost_link, 0.0)
-        first, past = spans[layout.tokens.token_of_cell()].T
-        of_cell = np.where(linked, self.cost_link, self.cost_null)[layout.tokens.token_of_cell()]
-        by_span = []
-        for k in range(self.longest):
-            both = np.clip(np.minimum(layout.n + k + 1, past) - np.maximum(layout.n, first), 0, None)
-            by_span.append(of_cell * (1 - both / (k + 1 + past - first - both)))
-        sized = layout.stacked(torch.as_tensor(np.array(by_span), device=self.device))
-        return np.concatenate([null, sized.reshape(-1).cpu().numpy()])
-
-    # Alignment
-
-    def prepared(self, pairs: Sequence[SentencePair]) -> PreparedPhrases:  # type: ignore[override]
+    def prepared(self, pairs: Sequence[SentencePair]) -> PreparedPhrases:
         """Pairs with their features looked up, to be decoded as often as the weights change."""
         sizes = [(len(p.source), len(p.target)) for p in pairs]
         full = sorted((k for k, (m, n) in enumerate(sizes) if m and n), key=lambda k: sizes[k][1])
-        if full and not self.names:
+        names = self.chain.names
+        if full and not names:
             raise ModelError(f"the {self.part} direction has not been trained: fit it, or go on with resume=DIR")
-        if not full:
-            return PreparedPhrases(sizes, full, self.names, None)
-        chosen = [pairs[k] for k in full]
-        batch = self.features(chosen)
-        layout = self._layout(batch.n_source, batch.n_target)
-        space = self._space(batch, layout, self._phrases(Grid(chosen), layout), self.names)
-        return PreparedPhrases(sizes, full, self.names, space)
+        return PreparedPhrases(
+            sizes, full, names, self._model([pairs[k] for k in full], names)[0] if full else None
+        )
 
-    def decode(self, prepared: PreparedPhrases, confidence: bool = True) -> list[Alignment]:  # type: ignore[override]
+    @torch.no_grad()
+    def decode(self, prepared: PreparedPhrases, confidence: bool = True) -> list[Alignment]:
+        """The alignments of prepared pairs under the present weights."""
         out = [Alignment(m, n) for m, n in prepared.sizes]
-        if prepared.lattices is None:
+        if prepared.model is None:
             return out
-        if prepared.names != self.names:
+        if prepared.names != self.chain.names:
             raise ValueError("these pairs were prepared for another set of features")
-        with torch.no_grad():
-            flat = prepared.lattices.scores(torch.as_tensor(self.weights, dtype=torch.float64, device=self.device))
-        for place, alignment in zip(
-            prepared.full, decoded(prepared.lattices.layout, flat, confidence), strict=True
-        ):
+        segments = prepared.model.segments
+        flat = prepared.model.scores(torch.as_tensor(self.chain.weights, device=segments.device))
+        for place, alignment in zip(prepared.full, self._decoded(segments, flat, confidence), strict=True):
             out[place] = alignment
         return out
 
+    def align_links(self, pairs: Sequence[SentencePair]) -> list[Alignment]:
+        """The links that `align` finds, without confidences and scores."""
+        return self.align(pairs, confidence=False)
+
+    @torch.no_grad()
     def align(self, pairs: Sequence[SentencePair], confidence: bool = True) -> list[Alignment]:
-        """As decode(prepared(pairs)), without keeping features: each family is scored and forgotten."""
+        """As `decode(prepared(pairs))`, without keeping features."""
         out = [Alignment(len(pair.source), len(pair.target)) for pair in pairs]
-        for places, grid in grids(pairs, self.batch_cells):
-            (nodes,) = node_scores(grid, self.scorer())
-            layout = self._layout(grid.n_source, grid.n_target)
-            flat = self._flat(grid, layout, nodes)
-            for place, alignment in zip(places, decoded(layout, flat, confidence), strict=True):
+        chain, device = self.chain, self.chain.device
+        for places, grid in grids(pairs, chain.batch_cells):
+            scorer = chain.scorer()
+            segments = Segments(grid.n_source, grid.n_target, self.longest, device)
+            number = {name: i for i, name in enumerate(chain.names) if name.startswith(f"{PREFIX}.")}
+            phrases = np.zeros(segments.n_sized)
+            for block in self._blocks(grid, segments):
+                add_scores(phrases, known_columns(block, numbered(block.names, number)), chain.weights)
+            nodes = torch.as_tensor(node_scores(grid, scorer)[0][:-1], device=device)
+            null, link = nodes[: segments.tokens.n_tokens], nodes[segments.tokens.n_tokens :]
+            sized = segments.pooled(link, torch.as_tensor(self._share, device=device)).view(-1)
+            sized += torch.as_tensor(phrases, device=device)
+            steps = (torch.as_tensor(x[:-1], device=device) for x in scorer.edges(segments.tokens))
+            flat = torch.cat([null, sized]), *steps
+            for place, alignment in zip(places, self._decoded(segments, flat, confidence), strict=True):
                 out[place] = alignment
         return out
 
-    def _flat(self, grid: Grid, layout: SemiLayout, nodes: np.ndarray) -> tuple[torch.Tensor, ...]:
-        """Flat segments, edges, starts and ends."""
-        number = {name: i for i, name in enumerate(self.names) if name.startswith(f"{PREFIX}.")}
-        phrases = np.zeros(layout.n_sized)
-        for block in self._phrases(grid, layout):
-            add_scores(phrases, known_columns(block, numbered(block.names, number)), self.weights)
-        null, link, _ = np.split(nodes, [layout.tokens.n_tokens, layout.tokens.n_tokens + layout.tokens.n_cells])
-        edges = [scores[:-1] for scores in self.scorer().edges(layout.tokens)]
-        flat = [
-            torch.as_tensor(x, device=self.device) for x in (null, link, phrases, np.array(self.share), *edges)
-        ]
-        return segment_scores(layout, *flat[:4]), *flat[4:]
+    def _decoded(self, segments: Segments, flat: Sequence[Tensor], confidence: bool) -> list[Alignment]:
+        """The links of the best paths.
+
+        `confidence` adds the posterior of each link over all segmentations, and the log posterior of the path per
+        source token as the score.
+        """
+        semi, of = SemiMarkov(segments, self.chain.batch_cells), segments.tokens
+        pair, path, best = semi.best_paths(*flat)
+        segment, i, j = links_of(path)
+        pair = pair[segment]
+        links = list(zip(i.tolist(), j.tolist(), strict=True))
+        ends = np.searchsorted(pair, np.arange(len(best)), side="right").tolist()
+        sizes = zip(of.n_source.tolist(), of.n_target.tolist(), [0, *ends], ends, strict=False)
+        if not confidence:
+            return [trusted(m, n, frozenset(links[begin:end])) for m, n, begin, end in sizes]
+        log_z, counts = semi.expected(*flat)
+        sized = counts[0][of.n_tokens :].view(self.longest, self.longest, -1)
+        posterior = segments.unpooled(sized, sized.new_ones(self.longest)).clamp_(0.0, 1.0).cpu().numpy()
+        of_links = posterior[of.cell_start[pair] + i * of.n_target[pair] + j].tolist()
+        score = ((best - log_z.cpu().numpy()) / of.n_source).tolist()
+        out = []
+        for (m, n, begin, end), own in zip(sizes, score, strict=True):
+            found = dict(zip(links[begin:end], of_links[begin:end], strict=True))
+            out.append(trusted(m, n, frozenset(found), confidence=found, score=own))
+        return out
+
+    def state(self) -> State:
+        return self.chain.state()
+
+    def restore(self, state: State) -> None:
+        self.chain.restore(state)
+
+
+def span_costs(segments: Segments, gold: Sequence[GoldSegments], cost_null: float, cost_link: float) -> np.ndarray:
+    """[segments] what each segment costs: a token pays the share of its and gold's links that are not in both."""
+    of, D = segments.tokens, segments.longest
+    spans = np.concatenate([g.spans for g in gold])
+    linked = spans[:, 1] > 0
+    token = of.token_of_cell()
+    first, past = spans[token].T
+    of_cell = np.where(linked, cost_link, cost_null)[token]
+    size = np.arange(1, D + 1)[:, None]
+    both = np.clip(np.minimum(segments.n + size, past) - np.maximum(segments.n, first), 0, None)  # [D, C]
+    by_span = of_cell * (1 - both / (size + past - first - both))
+    sized = segments.over_rows(torch.as_tensor(by_span, device=segments.device))
+    return np.concatenate([np.where(linked, cost_link, 0.0), sized.reshape(-1).cpu().numpy()])

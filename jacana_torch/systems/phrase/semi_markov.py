@@ -1,186 +1,237 @@
-"""Exact inference for semi-Markov chains: segments of up to D positions, each taking a span of up to D states.
+"""Exact inference for semi-Markov chains: segments of up to D positions that take spans of up to D states.
 
-In come a batch's scores as a `SemiLattice`; out go log Z, expected counts, and best paths. Everything is in log
-space: a step multiplies matrices of exponentials. Those of segments are shifted by their maxima, so segments may
-score anything; edges stay within 700 of 0. State 0 is NULL. An edge goes from the last state of one span to the
-first state of the next.
+State 0 is NULL, which takes single positions. An edge goes from the last state of one span to the first state of
+the next. Everything is in log space, and a step multiplies matrices of exponentials. Segments are shifted by their
+maxima, so their scores may be of any size; edge scores must stay within 700 of 0.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
+
+from ...crf.buckets import buckets
+from .segments import Segments
 
 NOTHING = -1e30  # the log of next to nothing: unlike -inf, it may be subtracted from itself
 
 
 @dataclass(frozen=True)
 class SemiLattice:
-    """Chains in R rows: G groups one after the other, each with one table.
+    """Scores of R chains of up to T positions and W states. Whatever does not exist scores NOTHING.
 
-    `ending`    [T, D, R, D, W] segments by last position and last state: entry [t, D-1-l, r, D-1-k, e] scores the
-                segment of l + 1 positions that ends with position t on the span of k + 1 states that ends with e.
-    `beginning` [T, D, R, D, W] the same scores by first position and state: entry [t, l, r, k, s].
-    `edge`      [G, W, W];  `start`, `end`  [G, W];  `lengths`  [R], 0 where a row is empty.
-    What does not exist scores NOTHING.
+    `segment`  [D, D, T, R, W]: entry (l, k, t, r, s) begins at position t and state s, with l + 1 positions and
+               k + 1 states.
+    `edge` [R, W, W], `start` and `end` [R, W], `lengths` [R].
     """
 
-    ending: Tensor
-    beginning: Tensor
+    segment: Tensor
     edge: Tensor
     start: Tensor
     end: Tensor
     lengths: Tensor
 
-    @property
-    def shape(self) -> tuple[int, int, int, int]:
-        """T, D, R, W."""
-        T, D, R, _, W = self.ending.shape
-        return T, D, R, W
-
-    def per_row(self, of_groups: Tensor) -> Tensor:
-        """[G, ...] to [R, ...]."""
-        return of_groups.repeat_interleave(len(self.lengths) // len(of_groups), 0)
+    def ending(self) -> Tensor:
+        """[T, D, D, R, W] the segments by last position and last state: entry (t, D-1-l, D-1-k, r, e)."""
+        D, _, T, R, W = self.segment.shape
+        out = self.segment.new_full((T, D, D, R, W), NOTHING)
+        for l, k in np.ndindex(min(D, T), min(D, W)):  # noqa: E741
+            out[l:, D - 1 - l, D - 1 - k, :, k:] = self.segment[l, k, : T - l, :, : W - k]
+        return out
 
 
 @dataclass(frozen=True)
 class SemiCounts:
-    """Expected counts: `segment` as SemiLattice.beginning, `edge` [G, W, W], `start` and `end` [G, W]."""
+    """`log_z` [R], and expected counts in the shapes of a lattice's scores."""
 
+    log_z: Tensor
     segment: Tensor
     edge: Tensor
     start: Tensor
     end: Tensor
 
 
-@dataclass(frozen=True)
-class Sums:
-    """`after` [T + 1, R, W]: all ways to have done t positions, the last span ending with a state (none at 0).
-    `before` [T + D, R, W + D - 1], with margins of D - 1: the same with an edge to a state that begins a span.
+def forward(x: SemiLattice, ending: Tensor, best: bool = False) -> tuple[Tensor, Tensor]:
+    """Sums over partial paths, or with `best` their maxima, as `before` and `after`.
+
+    `after` [T + 1, R, W]: all ways to cover t positions, the last span ending with a state (NOTHING at t = 0).
+    `before` [T + D - 1, R, W + D - 1], with margins of D - 1: the same, with an edge to a span's first state.
     """
-
-    after: Tensor
-    before: Tensor
-
-
-def forward(x: SemiLattice, best: bool = False) -> Sums:
-    """Sums over paths; with `best` the best path's score in place of each sum."""
-    T, D, R, W = x.shape
-    before = x.ending.new_full((T + D, R, W + D - 1), NOTHING)
-    after = x.ending.new_full((T + 1, R, W), NOTHING)
-    before[D - 1, :, D - 1 :] = x.per_row(x.start)
-    reduce, step = (_best, _best_step) if best else (_sum, _step)
-    table = x.edge if best else x.edge.exp()
+    D, _, T, R, W = x.segment.shape
+    before = x.segment.new_full((T + D - 1, R, W + D - 1), NOTHING)
+    after = x.segment.new_full((T + 1, R, W), NOTHING)
+    before[D - 1, :, D - 1 :] = x.start
+    edge = x.edge if best else x.edge.exp()
     for t in range(T):
-        window = before[t : t + D].unfold(2, W, 1)  # [D, R, D, W]
-        after[t + 1] = reduce(window + x.ending[t])
+        window = before[t : t + D].unfold(2, W, 1).transpose(1, 2)  # [D, D, R, W]
+        scores = (window + ending[t]).flatten(0, 1)
+        after[t + 1] = scores.amax(0) if best else _log_sum(scores)
         if t + 1 < T:
-            before[t + D, :, D - 1 :] = step(after[t + 1], table)
-    return Sums(after, before)
+            step = (after[t + 1, :, :, None] + edge).amax(1) if best else _step(after[t + 1], edge)
+            before[t + D, :, D - 1 :] = step
+    return before, after
 
 
-def log_z(x: SemiLattice, sums: Sums) -> Tensor:
-    """[R]; 0 for empty rows, so that they count nothing."""
-    row = torch.arange(len(x.lengths), device=x.lengths.device)
-    ends = torch.logsumexp(sums.after[x.lengths, row] + x.per_row(x.end), 1)
-    return torch.where(x.lengths > 0, ends, 0.0)
+def _log_sum(scores: Tensor) -> Tensor:
+    """logsumexp over the first dimension, which overwrites the scores."""
+    top = scores.amax(0)
+    return scores.sub_(top).exp_().sum(0).log_().add_(top)
 
 
-def counts(x: SemiLattice, sums: Sums, z: Tensor) -> SemiCounts:
-    """Chances of segments, and expected numbers of edges, starts and ends."""
-    T, D, R, W = x.shape
-    end = x.per_row(x.end)
-    ahead, following = _ahead(x, end)
-    segment = ahead.unfold(0, T, 1)[1:].unfold(2, W, 1)  # [D, R, D, T, W]: some positions and some states later
-    segment = segment.permute(3, 0, 1, 2, 4) + x.beginning  # [T, D, R, D, W]
-    first = sums.before[D - 1 : D - 1 + T, :, D - 1 :] - z[:, None]
-    segment = segment.add_(first[:, None, :, None, :]).exp_()
-    G = len(x.edge)
-    begun = (x.per_row(x.start) + following[0] - z[:, None]).exp()
-    row = torch.arange(R, device=z.device)
-    ended = (sums.after[x.lengths, row] + end - z[:, None]).exp()
-    start, finish = (y.view(G, -1, W).sum(1) for y in (begun, ended))
-    return SemiCounts(segment, _edges(x, sums.after[1:T], following[1:], z), start, finish)
+def _step(scores: Tensor, table: Tensor) -> Tensor:
+    """[R, W] one transition in log space, by a table [R, W, W] of exponentials."""
+    top = scores.amax(1, keepdim=True)
+    sums = torch.bmm((scores - top).exp_()[:, None], table)[:, 0]
+    return sums.log_().clamp_min_(NOTHING).add_(top)
 
 
-def _ahead(x: SemiLattice, end: Tensor) -> tuple[Tensor, Tensor]:
-    """[T + D, R, W + D - 1] all that may follow t positions when the last span ends with a state, and [T, R, W]
-    when the next one begins with one."""
-    T, D, R, W = x.shape
-    ahead = x.ending.new_full((T + D, R, W + D - 1), NOTHING)
-    following = x.ending.new_empty((T, R, W))
+def counts(x: SemiLattice) -> SemiCounts:
+    """Forward-backward."""
+    D, _, T, R, W = x.segment.shape
+    before, after = forward(x, x.ending())
+    row = torch.arange(R, device=x.lengths.device)
+    z = torch.logsumexp(after[x.lengths, row] + x.end, 1)
+    ahead, following = _backward(x)
+    begun = before[D - 1 :, :, D - 1 :] - z[:, None]  # [T, R, W]
+    segment = ahead[1:].unfold(0, T, 1).unfold(2, W, 1)  # [D, R, D, T, W], some positions and some states later
+    segment = segment.permute(0, 2, 3, 1, 4) + x.segment
+    segment = segment.add_(begun).exp_()
+    start = (x.start + following[0] - z[:, None]).exp()
+    end = (after[x.lengths, row] + x.end - z[:, None]).exp()
+    return SemiCounts(z, segment, _edges(x, after[1:T], following[1:], z), start, end)
+
+
+def _backward(x: SemiLattice) -> tuple[Tensor, Tensor]:
+    """`ahead` [T + D, R, W + D - 1], all that may follow t positions when the last span ends with a state, and
+    `following` [T, R, W], when the next one begins with a state."""
+    D, _, T, R, W = x.segment.shape
+    ahead = x.segment.new_full((T + D, R, W + D - 1), NOTHING)
+    following = x.segment.new_empty((T, R, W))
     turned, go_on = x.edge.transpose(1, 2).exp(), ahead[T, :, :W]
     for t in range(T - 1, -1, -1):
-        ahead[t + 1, :, :W] = torch.where((x.lengths == t + 1)[:, None], end, go_on)
-        window = ahead[t + 1 : t + 1 + D].unfold(2, W, 1)  # [D, R, D, W]
-        following[t] = _sum(window + x.beginning[t])
+        ahead[t + 1, :, :W] = torch.where((x.lengths == t + 1)[:, None], x.end, go_on)
+        window = ahead[t + 1 : t + 1 + D].unfold(2, W, 1).transpose(1, 2)  # [D, D, R, W]
+        following[t] = _log_sum((window + x.segment[:, :, t]).flatten(0, 1))
         if t:
             go_on = _step(following[t], turned)
     return ahead, following
 
 
 def _edges(x: SemiLattice, after: Tensor, following: Tensor, z: Tensor) -> Tensor:
-    """[G, W, W] from what stands before and after each boundary [T - 1, R, W]."""
-    G, W = x.edge.shape[:2]
+    """[R, W, W] expected edges, from the sums before and after each boundary [T - 1, R, W]."""
     left, right = after.amax(2, keepdim=True), following.amax(2, keepdim=True)
-    of_left = (after - left).exp()
-    of_right = (following - right).exp().mul_((left + right - z[:, None]).exp())
-    shape = (len(after), G, len(z) // G, W)
-    of_left, of_right = (y.view(shape).transpose(0, 1).flatten(1, 2) for y in (of_left, of_right))
-    return torch.bmm(of_left.transpose(1, 2), of_right).mul_(x.edge.exp())
+    of_left = (after - left).exp_()
+    of_right = (following - right).exp_().mul_((left + right - z[:, None]).exp_())
+    return torch.bmm(of_left.permute(1, 2, 0), of_right.transpose(0, 1)).mul_(x.edge.exp())
 
 
-def _best(scores: Tensor) -> Tensor:
-    """[R, W] over the sizes of [D, R, D, W]."""
-    return scores.amax(0).amax(1)
-
-
-def _sum(scores: Tensor) -> Tensor:
-    """The same of sums in log space; it takes the scores' room."""
-    top = _best(scores)
-    # Summed over one dimension after the other, which is faster than over both.
-    return scores.sub_(top[:, None]).exp_().sum(0).sum(1).log_().add_(top)
-
-
-def _step(scores: Tensor, table: Tensor) -> Tensor:
-    """[R, W] through exponentials [G, W, W]."""
-    top = scores.amax(1, keepdim=True)
-    sums = torch.bmm((scores - top).exp().view(len(table), -1, table.shape[1]), table)
-    return sums.view_as(scores).log().clamp_min(NOTHING).add_(top)
-
-
-def _best_step(scores: Tensor, table: Tensor) -> Tensor:
-    of_groups = scores.view(len(table), -1, 1, table.shape[1])
-    # A row at a time, for [rows, W, W] may be far larger than the lattice.
-    rows = [(row + table.transpose(1, 2)).amax(2) for row in of_groups.unbind(1)]
-    return torch.stack(rows, 1).view_as(scores)
-
-
-@torch.no_grad()
 def best_segments(x: SemiLattice) -> tuple[Tensor, Tensor]:
-    """The best path of each row: its segments [n, 5] as (row, first position, positions, first state, states), and
-    its score [R], which of an empty row means nothing. Ties go to longer segments, then longer spans, then smaller
-    states."""
-    T, D, R, W = x.shape
-    sums = forward(x, best=True)
-    row = torch.arange(R, device=x.lengths.device)
-    group = row // max(R // len(x.edge), 1)
-    ends = sums.after[x.lengths, row] + x.per_row(x.end)
-    score, state = ends.max(1)
-    done, found = x.lengths.clone(), []
+    """The best path of each row: segments [n, 5] as (row, first position, positions, first state, states), in no
+    order, and the scores [R]. Ties go to longer segments, then longer spans, then smaller states."""
+    D = len(x.segment)
+    ending = x.ending()
+    before, after = forward(x, ending, best=True)
+    row = torch.arange(len(x.lengths), device=x.lengths.device)
+    score, state = (after[x.lengths, row] + x.end).max(1)
+    done, found, back = x.lengths.clone(), [], torch.arange(D, device=x.lengths.device)
     while (alive := torch.nonzero(done > 0).squeeze(1)).numel():
         t, e = done[alive], state[alive]
-        back = torch.arange(D, device=t.device)
-        window = sums.before[
-            (t[:, None] - 1 + back)[:, :, None], alive[:, None, None], (e[:, None] + back)[:, None, :]
-        ]
-        choice = (window + x.ending[t - 1, :, alive, :, e]).flatten(1).argmax(1)
+        steps = (t[:, None] - 1 + back)[:, :, None], alive[:, None, None], (e[:, None] + back)[:, None, :]
+        choice = (before[steps] + ending[t - 1, :, :, alive, e]).flatten(1).argmax(1)
         size, span = D - choice // D, D - choice % D
         first = e - span + 1
         found.append(torch.stack([alive, t - size, size, first, span], 1))
         done[alive] = t - size
-        came = sums.after[t - size, alive] + x.edge[group[alive], :, first]
-        state[alive] = came.argmax(1)
+        state[alive] = (after[t - size, alive] + x.edge[alive, :, first]).argmax(1)
     return torch.cat(found), score
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Where R pairs of similar size take their scores: entries of the flat vectors, their lengths for padding.
+
+    `cell` [T, R, W - 1], `token` [T, R], `edge` [R, W, W], `outer` [R, W] of starts and ends.
+    """
+
+    pairs: np.ndarray
+    cell: Tensor
+    token: Tensor
+    edge: Tensor
+    outer: Tensor
+    lengths: Tensor
+
+
+class SemiMarkov:
+    """Inference over the flat scores of many pairs, in batches of at most `max_cells` lattice entries."""
+
+    def __init__(self, segments: Segments, max_cells: int) -> None:
+        self.segments, of, D = segments, segments.tokens, segments.longest
+        rows = np.maximum(of.n_source, of.n_target // D**2)  # a row also has a table of edges
+        self.batches = [self._batch(pairs) for pairs in buckets(rows, of.n_target, max(max_cells // D**2, 1))]
+        self._fits = torch.as_tensor(segments.fits, device=segments.device)
+
+    def _batch(self, pairs: np.ndarray) -> Batch:
+        of = self.segments.tokens
+        m, n = of.n_source[pairs], of.n_target[pairs]
+        t, s = np.arange(m.max()), np.arange(n.max() + 1)
+        inside = (t[:, None] < m)[:, :, None] & (s[:-1] < n[:, None])  # [T, R, W - 1]
+        cell = of.cell_start[pairs][:, None] + t[:, None, None] * n[:, None] + s[:-1]
+        which = np.searchsorted(of.distinct, n)[:, None]
+        real = s <= n[:, None]  # [R, W]
+        edge = of.edge_start[which][:, :, None] + s[:, None] * (n[:, None, None] + 1) + s
+        places = (
+            np.where(inside, cell, of.n_cells),
+            np.where(t[:, None] < m, of.token_start[pairs] + t[:, None], of.n_tokens),
+            np.where(real[:, :, None] & real[:, None], edge, of.n_edges),
+            np.where(real, of.first_start[which] + s, of.n_starts),
+        )
+        return Batch(pairs, *(torch.as_tensor(x, device=self.segments.device) for x in (*places, m)))
+
+    def padded(self, segments: Tensor, *steps: Tensor) -> tuple[Tensor, ...]:
+        """Flat scores with a last entry NOTHING each: NULLs, sized segments [D, D, C + 1], edges, starts, ends."""
+        D, of = self.segments.longest, self.segments.tokens
+        null, sized = segments[: of.n_tokens], segments[of.n_tokens :].view(D, D, -1)
+        flat = null, sized.where(self._fits, NOTHING), *steps
+        return tuple(torch.nn.functional.pad(x, (0, 1), value=NOTHING) for x in flat)
+
+    def lattice(self, batch: Batch, padded: tuple[Tensor, ...]) -> SemiLattice:
+        null, sized, edges, starts, ends = padded
+        T, R, _ = batch.cell.shape
+        segment = sized.new_full((*sized.shape[:2], T, R, batch.outer.shape[1]), NOTHING)
+        segment[..., 1:] = sized[:, :, batch.cell]
+        segment[0, 0, :, :, 0] = null[batch.token]
+        return SemiLattice(segment, edges[batch.edge], starts[batch.outer], ends[batch.outer], batch.lengths)
+
+    def expected(self, *flat: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """log Z of each pair [P], and expected counts as flat as the scores: segments, edges, starts, ends."""
+        padded = self.padded(*flat)
+        null, sized, *steps = out = [torch.zeros_like(x) for x in padded]
+        log_z = flat[0].new_zeros(len(self.segments.tokens.n_source))
+        for batch in self.batches:
+            found = counts(self.lattice(batch, padded))
+            log_z[torch.as_tensor(batch.pairs)] = found.log_z
+            null[batch.token] = found.segment[0, 0, :, :, 0]
+            sized[:, :, batch.cell] = found.segment[..., 1:]
+            places = batch.edge, batch.outer, batch.outer
+            for total, place, count in zip(steps, places, (found.edge, found.start, found.end), strict=True):
+                total.index_add_(0, place.flatten(), count.flatten())
+        null, sized, *steps = (x[..., :-1] for x in out)
+        return log_z, (torch.cat([null, sized.flatten()]), *steps)
+
+    def best_paths(self, *flat: Tensor) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The pair of each segment [n] in order, the segments [n, 4] of all best paths, and their scores [P]."""
+        padded = self.padded(*flat)
+        score = np.zeros(len(self.segments.tokens.n_source))
+        pairs, paths = [np.zeros(0, np.int64)], [np.zeros((0, 4), np.int64)]
+        for batch in self.batches:
+            found, best = best_segments(self.lattice(batch, padded))
+            rows = found.cpu().numpy()
+            score[batch.pairs] = best.cpu().numpy()
+            pairs.append(batch.pairs[rows[:, 0]])
+            paths.append(rows[:, 1:])
+        pair, path = np.concatenate(pairs), np.concatenate(paths)
+        order = np.lexsort((path[:, 0], pair))
+        return pair[order], path[order], score
