@@ -17,8 +17,8 @@ from nltk.tag.perceptron import PerceptronTagger
 
 from jacana_torch import corpora, resources
 from jacana_torch.annotate.perceptron import LockstepTagger
-from jacana_torch.resources.store import Writer
-from jacana_torch.resources.tagger_arrays import compile_tagger
+from jacana_torch.resources.build import Writer
+from jacana_torch.resources.tagger_files import compile_tagger
 
 
 def sentences(weights: dict, corpus: str | None) -> list[list[str]]:

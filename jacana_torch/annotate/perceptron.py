@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..resources.strings import StringTable
+from ..resources.store import StringTable
 
 if TYPE_CHECKING:
     from ..resources.store import Arrays
 
 Words = Sequence[str]
 
-# Cells around each sentence. The tags of the first two are tagger_arrays.START_TAGS.
+# Cells around each sentence. The tags of the first two are tagger_files.START_TAGS.
 _PADS = ("-START-", "-START2-", "-END-", "-END2-")
 # Offset of a context word from the token to tag, and the columns of the word's row that count at this offset.
 _OFFSETS = (0, -1, -2, 1, 2)
@@ -35,7 +35,7 @@ _NEAR = 1e-6
 
 
 class LockstepTagger:
-    """Tags exactly as `nltk.tag.perceptron.PerceptronTagger` with the same weights (see tagger_arrays.py)."""
+    """Tags exactly as `nltk.tag.perceptron.PerceptronTagger` with the same weights (see tagger_files.py)."""
 
     def __init__(self, arrays: Arrays) -> None:
         self.tags: list[str] = arrays.meta["tags"]

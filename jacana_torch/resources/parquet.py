@@ -1,6 +1,6 @@
-"""A reader of just enough Parquet for a list of words: one column of strings, plain or dictionary, Snappy or none.
+"""Read a list of words from Parquet: one column of strings, plain or with a dictionary, with or without Snappy.
 
-In: the bytes of a file. Out: its strings. It spares users an 80 MB dependency; what it cannot read it names.
+This saves a dependency of 80 MB. A file with anything else is an error that names it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _PLAIN, _PLAIN_DICTIONARY, _RLE_DICTIONARY = 0, 2, 8
 
 
 def read_strings(data: bytes) -> list[str]:
-    """Every value of the file's only column; ValueError says what is not as this reader needs it."""
+    """Every value of the file's only column. Raises ValueError for damage and unsupported features."""
     if len(data) < 12 or data[:4] != MAGIC or data[-4:] != MAGIC:
         raise ValueError("it is not a Parquet file, or is cut short")
     try:
@@ -30,7 +30,7 @@ def _values(data: bytes) -> list[bytes]:
     footer = _Thrift(data[:-8], len(data) - 8 - length).struct()
     schema, rows, groups = footer[2], footer[3], footer[4]
     if len(schema) != 2 or schema[1].get(1) != _BYTE_ARRAY:
-        raise ValueError("it holds something else than one column of strings")
+        raise ValueError("it holds anything but one column of strings")
     optional = schema[1].get(3, 0) == 1
     values: list[bytes] = []
     for group in groups:
@@ -38,7 +38,7 @@ def _values(data: bytes) -> list[bytes]:
         start = column.get(11) or column[9]  # the dictionary page comes first
         values += _column(data, start, column[5], column[4], optional)
     if len(values) != rows:
-        raise ValueError(f"it says {rows} rows and holds {len(values)}")
+        raise ValueError(f"its header says {rows} rows, and it holds {len(values)}")
     return values
 
 
@@ -55,7 +55,7 @@ def _column(data: bytes, start: int, count: int, codec: int, optional: bool) -> 
         elif header[1] == _DATA_PAGE:
             values += _data_page(page, header[5], dictionary, optional)
         else:
-            raise ValueError(f"it has pages of kind {header[1]}, which this reader does not know")
+            raise ValueError(f"it has pages of type {header[1]}, which is not supported")
     return values
 
 
@@ -70,7 +70,7 @@ def _data_page(page: bytes, header: dict[int, Any], dictionary: list[bytes], opt
         return _plain(page[at:], count)
     if encoding in (_PLAIN_DICTIONARY, _RLE_DICTIONARY):
         return [dictionary[k] for k in _hybrid(page[at + 1 :], page[at], count)]
-    raise ValueError(f"it has values of encoding {encoding}, which this reader does not know")
+    raise ValueError(f"it has values of encoding {encoding}, which is not supported")
 
 
 def _plain(page: bytes, count: int) -> list[bytes]:
@@ -85,7 +85,7 @@ def _plain(page: bytes, count: int) -> list[bytes]:
 
 
 def _hybrid(data: bytes, width: int, count: int) -> Iterator[int]:
-    """Numbers in Parquet's mixture of run lengths and bit packing."""
+    """Numbers in Parquet's hybrid of run-length encoding and bit packing."""
     at = made = 0
     size = (width + 7) // 8
     while made < count:
@@ -99,7 +99,7 @@ def _hybrid(data: bytes, width: int, count: int) -> Iterator[int]:
             run = [int.from_bytes(data[at : at + size], "little")] * min(header >> 1, count - made)
             at += size
         if not run:
-            raise ValueError("a run of no values")
+            raise ValueError("an empty run")
         made += len(run)
         yield from run
 
@@ -118,10 +118,10 @@ def _decompress(block: bytes, codec: int, size: int) -> bytes:
     if codec == _UNCOMPRESSED:
         return block
     if codec != _SNAPPY:
-        raise ValueError(f"it is compressed with codec {codec}, which this reader does not know")
+        raise ValueError(f"it is compressed with codec {codec}, which is not supported")
     out = _snappy(block)
     if len(out) != size:
-        raise ValueError(f"a page of {size} bytes came out as {len(out)}")
+        raise ValueError(f"a page of {size} bytes was decompressed to {len(out)}")
     return bytes(out)
 
 
@@ -144,7 +144,7 @@ def _snappy(block: bytes) -> bytearray:
             wide = 2 if kind == 2 else 4
             length, offset, at = upper + 1, int.from_bytes(block[at : at + wide], "little"), at + wide
         if not 0 < offset <= len(out):
-            raise ValueError("a copy from before the beginning")
+            raise ValueError("a copy that starts before the beginning")
         start = len(out) - offset
         piece = out[start : start + length]
         out += (piece * (length // len(piece) + 1))[:length]  # a copy may overlap its own end
@@ -195,7 +195,7 @@ class _Thrift:
             return self.sequence()
         if kind == 12:
             return self.struct()
-        raise ValueError(f"a field of kind {kind}, which this reader does not know")
+        raise ValueError(f"a field of type {kind}, which is not supported")
 
     def sequence(self) -> list[Any]:
         byte = self.data[self.at]

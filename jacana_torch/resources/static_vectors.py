@@ -1,30 +1,29 @@
-"""Static word vectors, normalised and memory-mapped, whatever format they came in.
-
-In: a resource's name, or a file that a user has. Out: Vectors.
-"""
+"""Static word vectors of unit length, memory-mapped. vector_files.py compiles them at their first use."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..errors import JacanaError, MissingResource
 from .catalogue import CATALOGUE
-from .lookup import located
-from .store import Arrays, Writer, compiled
-from .strings import StringTable, write_strings
-from .vector_formats import Block, read_vectors, source_files
+from .lookup import RECEIPT, located
+from .store import Arrays, StringTable, compiled
+
+if TYPE_CHECKING:
+    from .build import Writer
 
 VERSION = 2
-_HALF_ABOVE = 1 << 30  # bytes of single precision above which half precision is kept
+_WORD_LISTS = (".parquet", ".txt", ".vocab", ".json", ".words")
 
 
 def locate(name_or_path: str) -> Path:
-    """The file (or directory of files) behind a resource's name or a path."""
+    """The file (or directory of files) that a resource's name or a path stands for."""
     name = os.fspath(name_or_path)
     if name in CATALOGUE:
         found = located(name)
@@ -33,7 +32,7 @@ def locate(name_or_path: str) -> Path:
     path = Path(name).expanduser()
     if not path.exists():
         raise MissingResource(
-            f"there are no vectors at {name!r}, and no resource is called that: give a file in word2vec, GloVe or "
+            f"there are no vectors at {name!r}, and no resource has that name: give a file in word2vec, GloVe or "
             ".npy format, or one of glove-840b, glove-6b"
         )
     return path.resolve()
@@ -43,54 +42,47 @@ def locate(name_or_path: str) -> Path:
 def load(path: Path) -> Vectors:
     """The vectors in a file, compiled at their first use."""
 
-    def build(writer: Writer) -> None:
-        _compile(path, writer)
+    def fill(writer: Writer) -> None:
+        from .vector_files import compile_vectors
 
-    return Vectors(compiled("vectors", VERSION, source_files(path), build), path)
+        compile_vectors(path, writer)
 
-
-def _compile(path: Path, writer: Writer) -> None:
-    seen: dict[str, None] = {}
-    dtype = None
-    for block in read_vectors(path):
-        if dtype is None:
-            dtype = np.float16 if block.expected_rows * block.matrix.shape[1] * 4 > _HALF_ABOVE else np.float32
-        keep = []
-        for k, word in enumerate(block.words):
-            if word not in seen:  # of a word's vectors the first counts
-                seen[word] = None
-                keep.append(k)
-        writer.append("matrix", _normalised(block, path)[keep].astype(dtype))
-    if not seen:
-        raise JacanaError(f"{path} holds no vectors")
-    write_strings(writer, "words", seen)
+    sources = npy_and_words(path) if path.is_dir() or path.suffix == ".npy" else (path,)
+    return Vectors(compiled("vectors", VERSION, sources, fill), path)
 
 
-def _normalised(block: Block, path: Path) -> np.ndarray:
-    matrix = np.asarray(block.matrix, dtype=np.float64)
-    finite = np.isfinite(matrix).all(1)
-    if not finite.all():
-        row = int(np.flatnonzero(~finite)[0])
-        raise JacanaError(f"{path}: the vector of {block.words[row]!r} has a figure that is not finite")
-    norms = np.linalg.norm(matrix, axis=1, keepdims=True)
-    return matrix / np.where(norms > 0, norms, 1.0)  # a zero vector stays zero: similar to nothing
+def npy_and_words(path: Path) -> tuple[Path, Path]:
+    """A matrix and the list of its words: `path` is the matrix, or a directory that holds both."""
+    folder = path if path.is_dir() else path.parent
+    matrices = sorted(folder.glob("*.npy")) if path.is_dir() else [path]
+    if len(matrices) != 1:
+        raise JacanaError(f"{folder} holds {len(matrices)} .npy files; name the one with the vectors")
+    lists = [file for file in sorted(folder.iterdir()) if file.suffix in _WORD_LISTS and file.name != RECEIPT]
+    own = [file for file in lists if file.stem == matrices[0].stem]
+    for found in (own, lists):
+        if len(found) == 1:
+            return matrices[0], found[0]
+    raise JacanaError(
+        f"{len(lists)} files beside {matrices[0]} could list its words; there must be one "
+        f"({', '.join(_WORD_LISTS)}), or one called {matrices[0].stem} with such an ending"
+    )
 
 
 class Vectors:
-    """`matrix` [words, dim] has rows of length 1 (float32, or float16 where large); cast what you gather."""
+    """`matrix` [words, dim] has rows of length 1 (float32, or float16 if large); cast what you gather."""
 
     def __init__(self, arrays: Arrays, path: Path) -> None:
         self.matrix: np.ndarray = arrays["matrix"]
         self.path = path
         self._words = StringTable(arrays, "words")
-        if len(self._words) != len(self.matrix):
-            raise JacanaError(f"{path}: {len(self._words)} words and {len(self.matrix)} vectors")
+        if len(self) != len(self.matrix):
+            raise JacanaError(f"{path}: {len(self)} words and {len(self.matrix)} vectors")
 
     def __len__(self) -> int:
         return len(self._words)
 
-    def __reduce__(self):  # worker processes map the same file rather than copy it
-        return load, (self.path,)
+    def __reduce__(self) -> tuple[Callable[[Path], Vectors], tuple[Path]]:
+        return load, (self.path,)  # worker processes map the same file rather than copy it
 
     @property
     def dim(self) -> int:
@@ -100,7 +92,7 @@ class Vectors:
         return self._words[row]
 
     def lookup(self, words: Sequence[str]) -> np.ndarray:
-        """The row of each word (as it is, else lower case, else Capitalised), -1 where there is none."""
+        """[words] the row of each word (as it is, else lower case, else Capitalised), -1 if it has none."""
         rows = self._words.lookup(words)
         for change in (str.lower, str.capitalize):
             missing = np.flatnonzero(rows < 0)
@@ -110,8 +102,8 @@ class Vectors:
         return rows
 
     def rows(self, ids: np.ndarray) -> np.ndarray:
-        """float32 vectors of the given rows; zeros where the row is -1."""
+        """[ids, dim] float32 vectors of these rows; zeros where the row is -1."""
         ids = np.asarray(ids, dtype=np.int64)
-        found = self.matrix[np.maximum(ids, 0)].astype(np.float32)
+        found: np.ndarray = self.matrix[np.maximum(ids, 0)].astype(np.float32)
         found[ids < 0] = 0.0
         return found

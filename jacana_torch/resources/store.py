@@ -1,135 +1,76 @@
-"""The cache of compiled arrays: built once from a resource's files, memory-mapped ever after.
+"""The cache of compiled arrays: built once from a resource's files (build.py), memory-mapped from then on.
 
-In: source files and a function that writes arrays. Out: Arrays. Built in a temporary directory and moved into
-place whole, so that two processes may build at once; where nothing can be written, the arrays stay in memory.
+Strings are stored as bytes with a sorted hash, so that opening a table takes no time, whatever its size.
 """
 
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import logging
-import os
 import shutil
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..errors import JacanaError
-from . import places
-from .install import HomeNotWritable, scratch
+from .lookup import home
+
+if TYPE_CHECKING:
+    from .build import Writer
 
 log = logging.getLogger(__name__)
-_INDEX = "index.json"
+INDEX = "index.json"
 _SAMPLE = 1 << 16  # bytes hashed at either end of a source file
+_BASE = np.uint64(0x9E3779B97F4A7C15)  # odd, so that no power of it vanishes modulo 2**64
 
 
+@dataclass(frozen=True, eq=False)
 class Arrays:
-    """Named arrays, and one JSON value of whatever does not fit in arrays."""
+    """Named arrays, and a JSON object for everything else."""
 
-    def __init__(self, arrays: Mapping[str, np.ndarray], meta: dict[str, Any]) -> None:
-        self._arrays, self.meta = dict(arrays), meta
+    arrays: Mapping[str, np.ndarray]
+    meta: dict[str, Any]
 
     def __getitem__(self, name: str) -> np.ndarray:
-        return self._arrays[name]
+        return self.arrays[name]
 
 
-class Writer:
-    """Takes arrays whole or in pieces; to files of a directory, or to memory where there is none."""
+def compiled(kind: str, version: int, sources: Iterable[Path], fill: Callable[[Writer], None]) -> Arrays:
+    """The arrays that `fill` writes for these sources, from the cache if they have been compiled before.
 
-    def __init__(self, directory: Path | None) -> None:
-        self._directory = directory
-        self._streams: dict[str, BinaryIO | io.BytesIO] = {}
-        self._shapes: dict[str, tuple[str, list[int]]] = {}
-        self.meta: dict[str, Any] = {}
-
-    def append(self, name: str, piece: np.ndarray) -> None:
-        """Add rows to the array `name`, which this call creates if need be."""
-        piece = np.ascontiguousarray(piece)
-        if name not in self._streams:
-            self._streams[name] = open(self._directory / name, "wb") if self._directory else io.BytesIO()
-            self._shapes[name] = (piece.dtype.str, [0, *piece.shape[1:]])
-        dtype, shape = self._shapes[name]
-        if dtype != piece.dtype.str or shape[1:] != list(piece.shape[1:]):
-            raise ValueError(f"{name} holds {dtype} {shape[1:]}, not {piece.dtype.str} {piece.shape[1:]}")
-        shape[0] += len(piece)
-        self._streams[name].write(piece.tobytes())
-
-    def finish(self) -> Arrays | None:
-        """The arrays, where they are in memory; on disk, the index that makes the directory complete."""
-        if self._directory is None:
-            kept = {}
-            for name, (dtype, shape) in self._shapes.items():
-                self._streams[name].seek(0)
-                kept[name] = np.frombuffer(self._streams[name].read(), dtype=dtype).reshape(shape)
-            return Arrays(kept, self.meta)
-        self.close()
-        index = {"arrays": self._shapes, "meta": self.meta}
-        (self._directory / _INDEX).write_text(json.dumps(index), encoding="utf-8")
-        return None
-
-    def close(self) -> None:
-        for stream in self._streams.values():
-            if self._directory:
-                stream.close()
-
-
-def compiled(kind: str, version: int, sources: Iterable[Path], build: Callable[[Writer], None]) -> Arrays:
-    """The arrays that `build` writes for these sources, from the cache where it has been run before."""
+    `version` belongs to the layout of the arrays: raise it with every change, and old caches are left alone.
+    """
     key = _fingerprint(sources)
     try:
-        target = places.home() / "compiled" / f"{kind}-v{version}-{key}"
-        found = _open(target)
+        directory = home() / "compiled" / f"{kind}-v{version}-{key}"
     except JacanaError:  # no home directory
-        return _in_memory(build)
-    if found is not None:
-        return found
-    try:
-        with scratch() as temporary:
-            return _build_on_disk(build, temporary / "compiled", target)
-    except HomeNotWritable as error:
-        log.warning("%s is kept in memory, and prepared anew at each start: %s", kind, error)
-        return _in_memory(build)
-
-
-def _build_on_disk(build: Callable[[Writer], None], temporary: Path, target: Path) -> Arrays:
-    log.info("preparing %s (once)", target.name)
-    temporary.mkdir()
-    writer = Writer(temporary)
-    try:
-        build(writer)
-        writer.finish()
-    finally:
-        writer.close()
-    target.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        os.rename(temporary, target)
-    except OSError:  # a rival finished first, and its copy is as good
-        pass
-    found = _open(target)
+        directory = None
+    found = open_arrays(directory) if directory is not None else None
     if found is None:
-        raise OSError(f"the arrays just written to {target} cannot be read back")
+        from .build import build
+
+        found = build(kind, directory, fill)
     return found
 
 
-def _in_memory(build: Callable[[Writer], None]) -> Arrays:
-    writer = Writer(None)
-    build(writer)
-    arrays = writer.finish()
-    assert arrays is not None
-    return arrays
-
-
-def _open(directory: Path) -> Arrays | None:
-    """The arrays of a complete directory; a damaged one is removed, to be built again."""
+def open_arrays(directory: Path) -> Arrays | None:
+    """The arrays of a complete directory. A damaged one is removed, so that it is built again."""
     try:
-        index = json.loads((directory / _INDEX).read_text(encoding="utf-8"))
-        arrays = {
-            name: _map(directory / name, dtype, tuple(shape)) for name, (dtype, shape) in index["arrays"].items()
-        }
+        index = json.loads((directory / INDEX).read_text(encoding="utf-8"))
+        arrays = {}
+        for name, (dtype, shape) in index["arrays"].items():
+            file, expected = directory / name, int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
+            if file.stat().st_size != expected:
+                raise ValueError(f"{name} has {file.stat().st_size} bytes, not {expected}")
+            mapped = (
+                np.memmap(file, dtype=dtype, mode="r", shape=tuple(shape)) if expected else np.empty(shape, dtype)
+            )
+            arrays[name] = np.asarray(mapped)  # memmap's own slicing is slow
         return Arrays(arrays, index["meta"])
     except FileNotFoundError:
         if not directory.exists():
@@ -140,17 +81,8 @@ def _open(directory: Path) -> Arrays | None:
     return None
 
 
-def _map(file: Path, dtype: str, shape: tuple[int, ...]) -> np.ndarray:
-    expected = int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
-    if file.stat().st_size != expected:
-        raise ValueError(f"{file.name} has {file.stat().st_size} bytes, not {expected}")
-    if expected == 0:
-        return np.empty(shape, dtype)
-    return np.asarray(np.memmap(file, dtype=dtype, mode="r", shape=shape))  # memmap's own slicing is slow
-
-
 def _fingerprint(sources: Iterable[Path]) -> str:
-    """Changes with the sources' names, sizes, times or ends; a large file is not read whole at each start."""
+    """A hash of the sources' names, sizes, times and both ends: large files are not read whole at every start."""
     digest = hashlib.blake2b(digest_size=10)
     for source in sources:
         try:
@@ -164,3 +96,84 @@ def _fingerprint(sources: Iterable[Path]) -> str:
         digest.update(f"{source.name}\0{facts.st_size}\0{facts.st_mtime_ns}\0".encode())
         digest.update(head + tail)
     return digest.hexdigest()
+
+
+class StringTable:
+    """The strings that `build.write_strings` stored under a name, numbered in their order."""
+
+    def __init__(self, arrays: Arrays, name: str) -> None:
+        self._bytes, self._starts = arrays[f"{name}.bytes"], arrays[f"{name}.starts"]
+        self._hashes, self._order = arrays[f"{name}.hashes"], arrays[f"{name}.order"]
+
+    def __len__(self) -> int:
+        return len(self._order)
+
+    def __getitem__(self, row: int) -> str:
+        encoded = self._bytes[self._starts[row] : self._starts[row + 1]].tobytes()
+        return encoded.decode("utf-8", "surrogatepass")
+
+    def all(self) -> list[str]:
+        """Every string in row order."""
+        blob, starts = self._bytes.tobytes(), self._starts.tolist()
+        if blob.isascii():
+            text = blob.decode("ascii")
+            return [text[start:end] for start, end in pairwise(starts)]
+        return [blob[a:b].decode("utf-8", "surrogatepass") for a, b in pairwise(starts)]
+
+    def lookup(self, words: Sequence[str]) -> np.ndarray:
+        """[words] the row of each word, -1 for a word that is not in the table."""
+        rows = np.full(len(words), -1, dtype=np.int64)
+        size = len(self._order)
+        if not size or not len(words):
+            return rows
+        blob, starts = packed(words)
+        wanted = hashes(blob, starts)
+        pending, at = np.arange(len(words)), np.searchsorted(self._hashes, wanted)
+        while len(pending):  # one round, unless hashes collide
+            match = self._hashes[np.minimum(at, size - 1)] == wanted[pending]
+            match &= at < size
+            pending, at = pending[match], at[match]
+            found = self._order[at]
+            same = self._equal(found, blob, starts[pending], starts[pending + 1])
+            rows[pending[same]] = found[same]
+            pending, at = pending[~same], at[~same] + 1
+        return rows
+
+    def _equal(self, rows: np.ndarray, blob: np.ndarray, begins: np.ndarray, ends: np.ndarray) -> np.ndarray:
+        """Whether the string of each row is blob[begin:end]."""
+        own, lengths = self._starts[rows], ends - begins
+        same: np.ndarray = self._starts[rows + 1] - own == lengths
+        lengths = np.where(same, lengths, 0)
+        within = _within(lengths)
+        differs = self._bytes[np.repeat(own, lengths) + within] != blob[np.repeat(begins, lengths) + within]
+        same[np.repeat(np.arange(len(rows)), lengths)[differs]] = False
+        return same
+
+
+def packed(words: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+    """The words' bytes end to end, and [words + 1] where each begins."""
+    text = "".join(words)
+    if text.isascii():
+        blob, lengths = text.encode("ascii"), map(len, words)
+    else:
+        encoded = [word.encode("utf-8", "surrogatepass") for word in words]
+        blob, lengths = b"".join(encoded), map(len, encoded)
+    starts = np.zeros(len(words) + 1, np.int64)
+    np.cumsum(np.fromiter(lengths, np.int64, len(words)), out=starts[1:])
+    return np.frombuffer(blob, dtype=np.uint8), starts
+
+
+def hashes(blob: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """[words] a polynomial in each word's bytes; sums wrap around modulo 2**64, and so do their differences."""
+    lengths = np.diff(starts)
+    powers = np.cumprod(np.full(lengths.max(initial=0) + 1, _BASE, dtype=np.uint64))
+    sums = np.zeros(len(blob) + 1, np.uint64)
+    np.cumsum((blob + np.uint64(1)) * powers[_within(lengths)], out=sums[1:])
+    found: np.ndarray = sums[starts[1:]] - sums[starts[:-1]]
+    return found
+
+
+def _within(lengths: np.ndarray) -> np.ndarray:
+    """0, 1, ... up to each length, one run after the other."""
+    begins = np.cumsum(lengths) - lengths
+    return np.asarray(np.arange(lengths.sum()) - np.repeat(begins, lengths))

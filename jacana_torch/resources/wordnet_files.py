@@ -1,8 +1,7 @@
-"""Read WordNet's own database files (wndb(5)) into arrays.
+"""Compile WordNet's database files (wndb(5): data.*, index.* and *.exc) into the arrays of wordnet_graph.py.
 
-In: data.*, index.* and *.exc from a directory or zip. Out: arrays in a Writer, which wordnet_graph.py opens.
-Synsets are numbered in the files' order; a "sense" is a lower-case form in a synset, in index order (most common
-first); relations are pairs of synset numbers, or of sense numbers where they hold between words.
+Synsets are numbered in the files' order. A "sense" is a lower-case form in a synset, numbered in index order (most
+common first). Relations are pairs of synset numbers, or of sense numbers if they hold between words.
 """
 
 from __future__ import annotations
@@ -13,12 +12,10 @@ from pathlib import Path
 import numpy as np
 
 from ..errors import JacanaError
-from .places import read_member
-from .store import Writer
-from .strings import write_strings
+from .build import Writer, read_member, write_strings
 
 FILES = {"n": "noun", "v": "verb", "a": "adj", "r": "adv"}
-# Between synsets, as WordNet's pointer symbols; `@i` is the hypernym of an instance (a city of that name).
+# WordNet's pointer symbols between synsets; `@i` is the class of an instance (Paris is a city).
 SYNSET_POINTERS = {
     "@": "hypernym", "@i": "hypernym", "*": "entailing", ">": "causing", "&": "similar",
     "#m": "member_of", "#s": "substance_of", "#p": "part_of", "$": "verb_group",
@@ -43,7 +40,7 @@ class _Synset:
 
 
 def compile_wordnet(path: Path, writer: Writer) -> None:
-    """Read all files of the WordNet at `path` and write what wordnet_graph.py opens."""
+    """Read the WordNet in a directory or zip and write the arrays that wordnet_graph.py opens."""
     synsets, number = _read_data(path)
     index = {pos: _read_index(path, pos, number) for pos in FILES}
     forms = sorted(set().union(*index.values()))
@@ -56,7 +53,7 @@ def compile_wordnet(path: Path, writer: Writer) -> None:
 
 
 def _lines(path: Path, file: str) -> Iterator[tuple[int, int, str]]:
-    """(line number, byte offset, text) of each line below the licence."""
+    """(line number, byte offset, text) of each line after the licence."""
     offset = 0
     for number, line in enumerate(read_member(path, file).split(b"\n"), 1):
         if line.strip() and not line.startswith(b"  "):
@@ -66,7 +63,7 @@ def _lines(path: Path, file: str) -> Iterator[tuple[int, int, str]]:
 
 def _broken(path: Path, file: str, line: int, why: object) -> JacanaError:
     return JacanaError(
-        f"{path / file}:{line}: this is not a line of WordNet's database ({why}). "
+        f"{path / file}:{line}: not a line of WordNet's database ({why}). "
         "Remove that copy, then: jacana-torch resources install wordnet"
     )
 
@@ -80,7 +77,7 @@ def _read_data(path: Path) -> tuple[list[_Synset], dict[tuple[str, int], int]]:
             try:
                 synset = _Synset(text.split("|", 1)[0].split())
                 if synset.offset != offset:
-                    raise ValueError(f"it stands at byte {offset} and says {synset.offset}")
+                    raise ValueError(f"it is at byte {offset} and says {synset.offset}")
             except (ValueError, IndexError) as error:
                 raise _broken(path, f"data.{suffix}", line, error) from None
             number[pos, offset] = len(synsets)
@@ -91,7 +88,7 @@ def _read_data(path: Path) -> tuple[list[_Synset], dict[tuple[str, int], int]]:
 
 
 def _read_index(path: Path, pos: str, number: dict[tuple[str, int], int]) -> dict[str, list[int]]:
-    """Form -> its synsets, most common first."""
+    """The synsets of each form, most common first."""
     index = {}
     for line, _, text in _lines(path, f"index.{FILES[pos]}"):
         fields = text.split()
@@ -105,7 +102,7 @@ def _read_index(path: Path, pos: str, number: dict[tuple[str, int], int]) -> dic
 def _write_senses(
     forms: list[str], index: dict[str, dict[str, list[int]]], writer: Writer
 ) -> dict[tuple[int, str], int]:
-    """Number the senses; `senses.starts` has, for each part of speech, where each form's senses begin."""
+    """Number the senses. `senses.starts` [parts of speech, forms + 1] says where each form's senses begin."""
     senses: dict[tuple[int, str], int] = {}
     synset_of: list[int] = []
     starts = np.zeros((len(FILES), len(forms) + 1), np.int32)
@@ -142,7 +139,8 @@ def _write_relations(
             except (KeyError, IndexError):
                 raise JacanaError(
                     f"{path}: synset {synset.pos} {synset.offset:08d} points ({symbol}) to {pos} {offset:08d}, "
-                    "which is not there: its files are not of one WordNet"
+                    "which does not exist: its files come from different versions of WordNet. "
+                    "Remove that copy, then: jacana-torch resources install wordnet"
                 ) from None
     for name, found in pairs.items():
         writer.append(f"relation.{name}", np.array(found, np.int32).reshape(-1, 2))

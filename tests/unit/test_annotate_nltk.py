@@ -173,7 +173,7 @@ def test_a_forked_worker_reads_nothing_again(monkeypatch):
     def refuse(*_):
         raise AssertionError("a worker looks for, or opens, what its parent has")
 
-    for module, function in ((store, "_fingerprint"), (store, "_open"), (lookup, "find")):
+    for module, function in ((store, "_fingerprint"), (store, "open_arrays"), (lookup, "find")):
         monkeypatch.setattr(module, function, refuse)  # what is compiled is opened through these
     with multiprocessing.get_context("fork").Pool(1) as workers:
         assert workers.apply_async(annotator, ([PAIR],)).get(timeout=60) == expected

@@ -13,9 +13,8 @@ from nltk.tag.perceptron import PerceptronTagger
 from jacana_torch import resources
 from jacana_torch.annotate import perceptron
 from jacana_torch.annotate.perceptron import LockstepTagger
-from jacana_torch.resources.store import Writer
-from jacana_torch.resources.tagger import TaggerWeights
-from jacana_torch.resources.tagger_arrays import compile_tagger
+from jacana_torch.resources.build import Writer
+from jacana_torch.resources.tagger_files import TaggerWeights, compile_tagger
 
 SENTENCES = [
     "The ferry left Kowloon at 10:30 , and nobody waved .",

@@ -45,7 +45,7 @@ def test_ppdb_is_a_symmetric_set(tmp_path):
 def test_ppdb_lines_that_are_no_pair(tmp_path, line):
     file = tmp_path / "pairs"
     file.write_text(f"a\tb\n{line}\nc\td\n")
-    with pytest.raises(JacanaError, match=r"pairs:2: a pair of words"):
+    with pytest.raises(JacanaError, match=r"pairs:2: expected a pair of words"):
         ppdb_pairs.load(file)
 
 

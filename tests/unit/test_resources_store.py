@@ -1,4 +1,4 @@
-"""What resources are kept in: arrays that are built once, and tables of strings."""
+"""The cache of compiled arrays, and tables of strings."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jacana_torch.errors import JacanaError
-from jacana_torch.resources.store import Arrays, Writer, compiled
-from jacana_torch.resources.strings import StringTable, write_strings
+from jacana_torch.resources import store
+from jacana_torch.resources.build import Writer, write_strings
+from jacana_torch.resources.store import Arrays, StringTable, compiled
 
 pytestmark = pytest.mark.usefixtures("own_home")
 
@@ -34,9 +35,7 @@ def test_strings_are_found_as_in_a_dict(words, others):
 
 
 def test_strings_whose_hashes_collide(monkeypatch):
-    from jacana_torch.resources import strings
-
-    monkeypatch.setattr(strings, "_hashes", lambda blob, starts: (np.diff(starts) % 2).astype(np.uint64))
+    monkeypatch.setattr(store, "hashes", lambda blob, starts: (np.diff(starts) % 2).astype(np.uint64))
     words = ["a", "bb", "c", "dd", "e", "a"]
     assert in_memory(words).lookup(["e", "dd", "a", "bb", "c", "x", "yy"]).tolist() == [4, 3, 0, 1, 2, -1, -1]
 

@@ -11,7 +11,7 @@ import pytest
 
 from jacana_torch import resources
 from jacana_torch.errors import JacanaError
-from jacana_torch.resources import tagger
+from jacana_torch.resources import tagger_files
 
 pytestmark = pytest.mark.usefixtures("own_home")
 
@@ -36,7 +36,7 @@ def tagger_as_json(folder: Path) -> Path:
 
 def test_tagger_is_the_same_from_pickle_and_json(tmp_path):
     for folder in (tagger_as_pickle(tmp_path / "p"), tagger_as_json(tmp_path / "j")):
-        found = tagger.load(folder)
+        found = tagger_files.load(folder)
         assert (found.weights, found.tagdict, found.classes) == (MODEL[0], MODEL[1], ("DT", "NN", "VB"))
 
 
@@ -47,17 +47,17 @@ class Evil:
 
 @pytest.mark.parametrize("part", [Evil(), pickle.loads, Path("x"), frozenset({1})])
 def test_tagger_pickles_can_build_nothing_but_sets(tmp_path, part):
-    with pytest.raises(JacanaError, match="it asks for .*which a tagger does not need"):
-        tagger.load(tagger_as_pickle(tmp_path / "p", (*MODEL[:2], part)))
+    with pytest.raises(JacanaError, match="it refers to .*which a tagger does not need"):
+        tagger_files.load(tagger_as_pickle(tmp_path / "p", (*MODEL[:2], part)))
     assert not Path(sys.argv[0] + ".evil").exists()
 
 
 @pytest.mark.parametrize(
     "model", [({}, {}, set()), MODEL[:2], ({"f": {"XX": 1.0}}, {}, {"NN"}), ({"f": {}}, {"a": "XX"}, {"NN"}), 7]
 )
-def test_taggers_that_are_none(tmp_path, model):
+def test_what_is_not_a_tagger(tmp_path, model):
     with pytest.raises(JacanaError, match="is not NLTK's averaged perceptron tagger.*resources install tagger"):
-        tagger.load(tagger_as_pickle(tmp_path / "p", model))
+        tagger_files.load(tagger_as_pickle(tmp_path / "p", model))
 
 
 def test_a_truncated_tagger(tmp_path):
@@ -65,7 +65,7 @@ def test_a_truncated_tagger(tmp_path):
     file = folder / "averaged_perceptron_tagger.pickle"
     file.write_bytes(file.read_bytes()[:60])
     with pytest.raises(JacanaError, match="is not NLTK's averaged perceptron tagger"):
-        tagger.load(folder)
+        tagger_files.load(folder)
 
 
 def test_real_tagger_tags_as_nltks_own():

@@ -13,7 +13,7 @@ import pytest
 
 from jacana_torch import resources
 from jacana_torch.errors import JacanaError, MissingResource
-from jacana_torch.resources import static_vectors
+from jacana_torch.resources import vector_files
 from jacana_torch.resources.static_vectors import load, locate
 
 pytestmark = pytest.mark.usefixtures("own_home")
@@ -131,7 +131,7 @@ def test_the_second_opening_maps_what_the_first_wrote(tmp_path, caplog):
 
 
 def test_large_matrices_are_kept_in_half_precision(tmp_path, monkeypatch):
-    monkeypatch.setattr(static_vectors, "_HALF_ABOVE", 100)
+    monkeypatch.setattr(vector_files, "_HALF_ABOVE", 100)
     found = load(as_word2vec_text(tmp_path, WORDS, matrix()))
     assert found.matrix.dtype == np.float16 and found.rows(np.array([0])).dtype == np.float32
 
@@ -168,12 +168,12 @@ def cut_short(make, keep):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (write("v.txt", b""), r"v\.txt:1: a word and its vector"),
-        (write("v.txt", b"word\nword\n"), r"v\.txt:1: a word and its vector"),
-        (write("v.txt", b"a 1 2 3\nb 1 x 3\n"), r"v\.txt:2: .*b'x' is not a figure"),
-        (write("v.vec", b"2 3\na 1 2 3\nb 1 2\n"), r"v\.vec:3: 2 figures after the word, not 3"),
-        (write("v.vec", b"3 3\na 1 2 3\nb 1 2 3\n"), r"promises 3 words and it has 2"),
-        (write("v.txt", b"a 1 2 3\nb 1 nan 3\n"), r"the vector of 'b' has a figure that is not finite"),
+        (write("v.txt", b""), r"v\.txt:1: expected a word and its vector"),
+        (write("v.txt", b"word\nword\n"), r"v\.txt:1: expected a word and its vector"),
+        (write("v.txt", b"a 1 2 3\nb 1 x 3\n"), r"v\.txt:2: .*b'x' is not a number"),
+        (write("v.vec", b"2 3\na 1 2 3\nb 1 2\n"), r"v\.vec:3: 2 numbers after the word, not 3"),
+        (write("v.vec", b"3 3\na 1 2 3\nb 1 2 3\n"), r"promises 3 words, but it has 2"),
+        (write("v.txt", b"a 1 2 3\nb 1 nan 3\n"), r"the vector of 'b' has a value that is not finite"),
         (write("v.vec", b"0 3\n"), r"holds no vectors"),
         (write("v.gz", b"not gzip at all"), r"cannot read the vectors in .*v\.gz"),
         (write("v.zip", b"not zip at all"), r"cannot read the vectors in .*v\.zip"),

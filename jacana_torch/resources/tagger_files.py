@@ -1,53 +1,90 @@
-"""The averaged perceptron tagger as arrays, so that it opens in no time.
+"""Read the averaged perceptron tagger that NLTK distributes, as JSON or as a pickle, and compile it into arrays.
 
-In: the resource `tagger`, read by tagger.py and compiled once. Out: Arrays for annotate/perceptron.py, which says
-how NLTK scores a token: every feature is a row of `matrix` [features + 1, classes], row 0 is "no such feature".
+annotate/perceptron.py says how NLTK scores a token and how the arrays are used. Every feature is a row of
+`matrix` [features + 1, classes]; row 0 stands for features without weights.
 """
 
 from __future__ import annotations
 
+import io
+import json
+import pickle
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from . import tagger
-from .store import Arrays, Writer, compiled
-from .strings import write_strings
-from .tagger import TaggerWeights
+from ..errors import JacanaError
+from .build import Writer, read_member, write_strings
+from .catalogue import TAGGER_JSON, TAGGER_PICKLE
 
-VERSION = 1
 # The first token has -START- as the tag before it and -START2- as the word before it, as NLTK trained the weights.
 START_TAGS = ("-START2-", "-START-")
-FORM_FAMILIES = (
-    "i word",
-    "i-1 word",
-    "i-2 word",
-    "i+1 word",
-    "i+2 word",
-)  # columns of `form_rows`, then the block
-END_FAMILIES = ("i suffix", "i pref1", "i-1 suffix", "i+1 suffix")  # columns of `end_rows`
+# Columns of `form_rows`, which has the block as its last column, and of `end_rows`.
+FORM_FAMILIES = ("i word", "i-1 word", "i-2 word", "i+1 word", "i+2 word")
+END_FAMILIES = ("i suffix", "i pref1", "i-1 suffix", "i+1 suffix")
 
-Families = Mapping[str, Mapping[str, int]]
+Families = Mapping[str, Mapping[str, int]]  # family -> value -> row of `matrix`
 
 
-@lru_cache(maxsize=2)
-def load(path: Path) -> Arrays:
-    """The tagger in a directory or zip, compiled at its first use."""
+@dataclass(frozen=True)
+class TaggerWeights:
+    """The attributes of NLTK's PerceptronTagger."""
 
-    def build(writer: Writer) -> None:
-        compile_tagger(tagger.load(path), writer)
+    weights: dict[str, dict[str, float]]  # feature -> tag -> weight
+    tagdict: dict[str, str]  # words that have a single tag
+    classes: tuple[str, ...]  # the tags, sorted
 
-    return compiled("tagger", VERSION, tagger.sources(path), build)
+
+class _SetsOnly(pickle.Unpickler):
+    """Builds nothing but sets, so that a pickle cannot run code."""
+
+    def find_class(self, module: str, name: str) -> type[set[str]]:
+        if (module, name) in (("__builtin__", "set"), ("builtins", "set")):
+            return set
+        raise pickle.UnpicklingError(f"it refers to {module}.{name}, which a tagger does not need")
+
+
+def load(path: Path) -> TaggerWeights:
+    """The tagger in a directory or zip, whichever of the two formats it holds."""
+    try:
+        if path.stem.endswith("_eng"):
+            parts = [json.loads(read_member(path, file)) for file in TAGGER_JSON]
+        else:
+            parts = list(_SetsOnly(io.BytesIO(read_member(path, TAGGER_PICKLE))).load())
+        weights, tagdict, classes = parts
+        return _checked(weights, tagdict, classes)
+    except JacanaError:
+        raise
+    except Exception as error:  # a damaged pickle can raise nearly anything
+        raise JacanaError(
+            f"{path} is not NLTK's averaged perceptron tagger: {str(error)[:200]}. "
+            "Remove it, then: jacana-torch resources install tagger"
+        ) from None
+
+
+def _checked(
+    weights: dict[str, dict[str, float]], tagdict: dict[str, str], classes: Iterable[str]
+) -> TaggerWeights:
+    names = tuple(sorted(classes))
+    if not names or not weights:
+        raise ValueError("it has no tags or no weights")
+    known = set(names)
+    for feature, by_tag in weights.items():
+        if not known.issuperset(by_tag):
+            raise ValueError(f"the feature {feature!r} has weights for tags that its classes lack")
+    if not known.issuperset(tagdict.values()):
+        raise ValueError("its tag dictionary has tags that its classes lack")
+    return TaggerWeights(weights, tagdict, names)
 
 
 def compile_tagger(read: TaggerWeights, writer: Writer) -> None:
-    """Write what LockstepTagger opens."""
+    """Write the arrays that LockstepTagger opens."""
     classes = sorted(read.classes, reverse=True)  # NLTK takes the greatest (score, tag), argmax the first
     forced = {word: tag for word, tag in read.tagdict.items() if tag}
     tags = [*classes, *sorted(set(forced.values()) - set(classes)), *START_TAGS]
-    matrix, families = _compiled(read.weights, classes)
+    matrix, families = _matrix_and_rows(read.weights, classes)
     writer.append("matrix", matrix)
     writer.append("bias", np.array([families.get("bias", {}).get("", 0)], np.int32))
     write_strings(writer, "forced", forced)
@@ -65,7 +102,7 @@ def compile_tagger(read: TaggerWeights, writer: Writer) -> None:
 
 
 def _write_tags(families: Families, tags: Sequence[str], matrix: np.ndarray, writer: Writer) -> None:
-    """Rows for the tags before: singly, as pairs, and their sum ready made for every pair."""
+    """The rows of the two previous tags, singly and as pairs; `history` is the sum of their weights by pair."""
     one, two, both = (families.get(name, {}) for name in ("i-1 tag", "i-2 tag", "i tag+i-2 tag"))
     rows1 = np.array([one.get(tag, 0) for tag in tags], np.int32)
     rows2 = np.array([two.get(tag, 0) for tag in tags], np.int32)
@@ -77,7 +114,7 @@ def _write_tags(families: Families, tags: Sequence[str], matrix: np.ndarray, wri
 
 
 def _write_blocks(families: Families, tags: Sequence[str], writer: Writer) -> dict[str, int]:
-    """For each word that has rows together with the tag before it, a block [K] of them; block 0 is empty."""
+    """`tag_word` [blocks, tags]: a word's rows by the previous tag. Returns the block of each word; 0 is empty."""
     with_word = families.get("i-1 tag+i word", {})
     blocks: dict[str, int] = {}
     for feature in with_word:
@@ -97,15 +134,15 @@ def _values(families: Families, names: Iterable[str]) -> dict[str, None]:
 
 
 def _rows(families: Families, names: Sequence[str], values: Iterable[str]) -> np.ndarray:
-    """[values + 1, families]; the last row, which -1 finds, is for what is not among the values."""
+    """[values + 1, families] rows of `matrix`; the last one, which -1 finds, is for other values."""
     rows = [[families.get(name, {}).get(value, 0) for name in names] for value in values]
     return np.array([*rows, [0] * len(names)], np.int32)
 
 
-def _compiled(
+def _matrix_and_rows(
     weights: Mapping[str, Mapping[str, float]], classes: Sequence[str]
 ) -> tuple[np.ndarray, dict[str, dict[str, int]]]:
-    """The weights as a matrix [F + 1, C] with a row of zeros first, and the row of each feature by family."""
+    """The weights [features + 1, classes], zero in the first row, and the row of each feature by family."""
     column = {tag: k for k, tag in enumerate(classes)}
     families: dict[str, dict[str, int]] = {}
     matrix = np.zeros((len(weights) + 1, len(classes)))
@@ -119,7 +156,7 @@ def _compiled(
 
 
 def _parsed(feature: str) -> tuple[str, str]:
-    """Family and value of a feature's name: ("i suffix", "ing"), ("i-1 tag+i word", "DT cat"), ("bias", "")."""
+    """The family and value in a name: ("i suffix", "ing"), ("i-1 tag+i word", "DT cat"), ("bias", "")."""
     for family in ("i tag+i-2 tag", "i-1 tag+i word"):
         if feature.startswith(family + " "):
             return family, feature[len(family) + 1 :]
