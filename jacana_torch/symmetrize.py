@@ -1,160 +1,175 @@
-"""Two directed alignments in, one out: pure functions (forward, backward) -> Alignment.
+"""Symmetrizers: functions that combine a forward and a backward alignment of the same pair into one.
 
-Both come in source → target orientation, so a backward aligner's output is flipped before it gets here. Every
-function first combines the sure links, then sure and possible links together; what only the second gives is
-possible. grow, grow-diag and the final steps are Koehn's (Moses): growing goes on until nothing changes, and
-points are visited in reading order, those added ahead of the current one within the same pass.
+Both alignments count as source → target, so flip what a backward aligner returns first. Each function combines the
+sure links, then the sure and possible links together; links that only the second step yields are possible.
+grow, grow-diag and their final steps follow Koehn's algorithm in Moses: growing repeats until nothing changes, and
+visits links in reading order; a link added ahead of the current one is visited in the same pass.
 
-Confidence: the mean of both directions. A link that one direction's confidences do not hold counts 0 there,
-unless that direction gives no confidences at all: then the other's stand as they are.
+The confidence of a link is the mean of both directions. A direction that has confidences, but none for this link,
+counts as 0; a direction without any confidences does not count.
+
+The files of conf/symmetrize name the symmetrizers. To add one, write a function and a YAML file with its
+`_target_` and `_partial_: true`.
 """
 
 from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Mapping
-from functools import partial
-from types import FunctionType, MappingProxyType
+from functools import cache, partial
+from pathlib import Path
+from types import FunctionType
+from typing import Any
 
 from .errors import ConfigError
-from .types import Alignment, Link, trusted
+from .types import Alignment, Link, check_same_size, trusted
+from .util import conf
+from .util.build import build
 
 Links = frozenset[Link] | set[Link]
 Symmetrizer = Callable[[Alignment, Alignment], Alignment]
+
+# The functions of this module, by name. They read links alone, so an aligner may compute confidences afterwards.
+BY_LINKS: dict[str, Symmetrizer] = {}
 
 STRAIGHT: tuple[Link, ...] = ((-1, 0), (0, -1), (1, 0), (0, 1))
 DIAGONAL: tuple[Link, ...] = ((-1, -1), (-1, 1), (1, -1), (1, 1))
 
 
-def forward(forward: Alignment, backward: Alignment) -> Alignment:
-    """The forward direction alone."""
-    forward._same_size(backward)
-    return forward
+def _by_links(function: Symmetrizer) -> Symmetrizer:
+    BY_LINKS[function.__name__] = function
+    return function
 
 
-def backward(forward: Alignment, backward: Alignment) -> Alignment:
-    """The backward direction alone."""
-    forward._same_size(backward)
-    return backward
-
-
+@_by_links
 def intersection(forward: Alignment, backward: Alignment) -> Alignment:
-    """Links that both directions have: high precision."""
+    """Return the links of both directions: high precision."""
     return _combine(forward, backward, lambda f, b: f & b)
 
 
+@_by_links
 def union(forward: Alignment, backward: Alignment) -> Alignment:
-    """Links that either direction has: high recall."""
+    """Return the links of either direction: high recall."""
     return _combine(forward, backward, lambda f, b: f | b)
 
 
+@_by_links
 def grow(forward: Alignment, backward: Alignment) -> Alignment:
-    """The intersection, grown into the union along straight neighbours that cover a new word."""
-    return _combine(forward, backward, lambda f, b: _Grown(f, b, STRAIGHT).links)
+    """Grow the intersection into the union by straight neighbours that cover a new word."""
+    return _combine(forward, backward, lambda f, b: _grown(f, b, STRAIGHT))
 
 
+@_by_links
 def grow_diag(forward: Alignment, backward: Alignment) -> Alignment:
-    """As grow, along diagonal neighbours too."""
-    return _combine(forward, backward, lambda f, b: _Grown(f, b, STRAIGHT + DIAGONAL).links)
+    """Grow as `grow` does, by diagonal neighbours too."""
+    return _combine(forward, backward, lambda f, b: _grown(f, b, STRAIGHT + DIAGONAL))
 
 
+@_by_links
 def grow_diag_final(forward: Alignment, backward: Alignment) -> Alignment:
-    """grow-diag, then forward's and backward's remaining links of which either word is not covered yet."""
-    return _combine(
-        forward,
-        backward,
-        lambda f, b: _Grown(f, b, STRAIGHT + DIAGONAL).final(f, both=False).final(b, both=False).links,
-    )
+    """Grow by `grow_diag`, then add remaining links, forward's first, if either word is still uncovered."""
+    return _combine(forward, backward, lambda f, b: _grown(f, b, STRAIGHT + DIAGONAL, any))
 
 
+@_by_links
 def grow_diag_final_and(forward: Alignment, backward: Alignment) -> Alignment:
-    """grow-diag, then forward's and backward's remaining links of which neither word is covered yet."""
-    return _combine(
-        forward,
-        backward,
-        lambda f, b: _Grown(f, b, STRAIGHT + DIAGONAL).final(f, both=True).final(b, both=True).links,
-    )
+    """Grow by `grow_diag`, then add remaining links, forward's first, if both words are still uncovered."""
+    return _combine(forward, backward, lambda f, b: _grown(f, b, STRAIGHT + DIAGONAL, all))
 
 
-def posterior(forward: Alignment, backward: Alignment) -> Alignment:
-    """A name for what only an aligner of two chains can do: links by their chance under both directions."""
-    raise ConfigError(
-        "posterior needs the chances of all links, and alignments hold those of their own links alone"
-    )
+@_by_links
+def forward(forward: Alignment, backward: Alignment) -> Alignment:
+    """Return the forward direction alone."""
+    check_same_size(forward, backward)
+    return forward
 
 
-SYMMETRIZERS: Mapping[str, Symmetrizer] = MappingProxyType(
-    {
-        function.__name__: function
-        for function in (
-            intersection, union, grow, grow_diag, grow_diag_final, grow_diag_final_and, forward, backward
-        )
-    }
-)  # fmt: skip
+@_by_links
+def backward(forward: Alignment, backward: Alignment) -> Alignment:
+    """Return the backward direction alone."""
+    check_same_size(forward, backward)
+    return backward
 
 
-def symmetrizer(name: str) -> Symmetrizer:
-    """The function of that name, written with hyphens or underscores."""
-    try:
-        return {**SYMMETRIZERS, "posterior": posterior}[name.strip().lower().replace("-", "_")]
-    except KeyError:
-        known = ", ".join(known.replace("_", "-") for known in (*SYMMETRIZERS, "posterior"))
-        raise ConfigError(f"there is no symmetrizer {name!r}: choose one of {known}") from None
+def names() -> tuple[str, ...]:
+    """List the symmetrizers of conf/symmetrize: those of this module first, then the others by the alphabet."""
+    found = conf.paths("symmetrize")
+    return (*(name for name in BY_LINKS if name in found), *(name for name in found if name not in BY_LINKS))
 
 
-def name_of(symmetrize: Symmetrizer | str) -> str:
-    """The name of a symmetrizer, with underscores."""
-    while isinstance(symmetrize, partial):  # configs make partial functions
+def name_of(symmetrize: object) -> str:
+    """Return the name of a symmetrizer as conf/symmetrize spells it; users may write hyphens and capitals."""
+    while isinstance(symmetrize, partial):  # as configs build them
         symmetrize = symmetrize.func
     if isinstance(symmetrize, str):
         return symmetrize.strip().lower().replace("-", "_")
     return symmetrize.__name__ if isinstance(symmetrize, FunctionType) else type(symmetrize).__name__.lower()
 
 
-class _Grown:
-    """A set of links that grows from the intersection of two, and the words it covers so far."""
+def symmetrizer(name: str) -> Any:
+    """Return the symmetrizer of that name: a function, or the object that its YAML builds (`Posterior`)."""
+    found = name_of(name)
+    if found in BY_LINKS:
+        return BY_LINKS[found]
+    path = conf.find("symmetrize", found)
+    if path is None:
+        known = ", ".join(names()).replace("_", "-")
+        raise ConfigError(f"there is no symmetrizer {name!r}: choose one of {known}")
+    return _built(path)
 
-    def __init__(self, forward: Links, backward: Links, neighbours: tuple[Link, ...]) -> None:
-        self.links: set[Link] = set(forward & backward)
-        self.rows = {i for i, _ in self.links}
-        self.columns = {j for _, j in self.links}
-        if candidates := forward ^ backward:
-            self._grow(candidates, neighbours)
 
-    def _add(self, link: Link) -> None:
-        self.links.add(link)
-        self.rows.add(link[0])
-        self.columns.add(link[1])
+@cache
+def _built(path: Path) -> Any:
+    return build(conf.read(path))
 
-    def _grow(self, candidates: Links, neighbours: tuple[Link, ...]) -> None:
-        # Coverage only grows, so a neighbour refused once is refused for good and each point is visited once;
-        # the heap keeps Koehn's visiting order: points added behind the current one wait for the next pass.
-        # Candidates are few, so it is they who look for their neighbours, and points without any are not visited.
-        beside = {(i + down, j + right) for i, j in candidates for down, right in neighbours}
-        this_pass = sorted(self.links & beside)
+
+def functions() -> dict[str, Symmetrizer]:
+    """Return every symmetrizer that is a function of two alignments; `posterior` needs the aligners too."""
+    return {name: made for name in names() if callable(made := symmetrizer(name))}
+
+
+def _grown(
+    forward: Links,
+    backward: Links,
+    neighbours: tuple[Link, ...],
+    final: Callable[[tuple[bool, bool]], bool] | None = None,
+) -> set[Link]:
+    """Grow the intersection; `final` says which words must be uncovered for a remaining link to be added."""
+    links = set(forward & backward)
+    rows, columns = {i for i, _ in links}, {j for _, j in links}
+    candidates = forward ^ backward
+
+    def add(link: Link) -> None:
+        links.add(link)
+        rows.add(link[0])
+        columns.add(link[1])
+
+    # Coverage only grows, so a neighbour that was refused once stays refused, and each link is visited once.
+    # The heap keeps Koehn's order: a link added behind the current one waits for the next pass.
+    # Candidates are few, so links without a candidate beside them are left out.
+    beside = {(i + down, j + right) for i, j in candidates for down, right in neighbours}
+    this_pass = sorted(links & beside)
+    while this_pass:
+        next_pass: list[Link] = []
         while this_pass:
-            next_pass: list[Link] = []
-            while this_pass:
-                point = heapq.heappop(this_pass)
-                for down, right in neighbours:
-                    link = (point[0] + down, point[1] + right)
-                    if link in candidates and not (link[0] in self.rows and link[1] in self.columns):
-                        self._add(link)
-                        heapq.heappush(this_pass if link > point else next_pass, link)
-            this_pass = next_pass
-
-    def final(self, direction: Links, *, both: bool) -> _Grown:
-        for link in sorted(direction - self.links):
-            free = (link[0] not in self.rows, link[1] not in self.columns)
-            if all(free) if both else any(free):
-                self._add(link)
-        return self
+            visited = heapq.heappop(this_pass)
+            for down, right in neighbours:
+                link = (visited[0] + down, visited[1] + right)
+                if link in candidates and not (link[0] in rows and link[1] in columns):
+                    add(link)
+                    heapq.heappush(this_pass if link > visited else next_pass, link)
+        this_pass = next_pass
+    for direction in (forward, backward) if final is not None else ():
+        for link in sorted(direction - links):
+            if final is not None and final((link[0] not in rows, link[1] not in columns)):
+                add(link)
+    return links
 
 
 def _combine(forward: Alignment, backward: Alignment, operation: Callable[[Links, Links], Links]) -> Alignment:
-    forward._same_size(backward)
+    check_same_size(forward, backward)
     sure = forward.sure
-    if sure != backward.sure:  # links that both directions agree on are what every operation makes of them
+    if sure != backward.sure:  # of two equal sets every operation returns the same set
         sure = frozenset(operation(forward.sure, backward.sure))
     every = sure
     if forward.possible or backward.possible:

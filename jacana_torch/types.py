@@ -180,25 +180,27 @@ class Alignment(Drawn):
             self.score,
         )
 
-    def _same_size(self, other: Alignment) -> None:
-        if (self.n_source, self.n_target) != (other.n_source, other.n_target):
-            raise ValueError(
-                f"alignments of {self.n_source} x {self.n_target} and {other.n_source} x {other.n_target} "
-                "tokens cannot be combined"
-            )
-
     def __and__(self, other: Alignment) -> Alignment:
         """Links in both; sure where both say so."""
-        self._same_size(other)
+        check_same_size(self, other)
         sure = self.sure & other.sure
         both = (self.sure | self.possible) & (other.sure | other.possible)
         return Alignment(self.n_source, self.n_target, sure, both - sure)
 
     def __or__(self, other: Alignment) -> Alignment:
         """Links in either; sure where either says so."""
-        self._same_size(other)
+        check_same_size(self, other)
         sure = self.sure | other.sure
         return Alignment(self.n_source, self.n_target, sure, self.possible | other.possible)
+
+
+def check_same_size(one: Alignment, other: Alignment) -> None:
+    """Raise a ValueError if the alignments are of sentences of different lengths."""
+    if (one.n_source, one.n_target) != (other.n_source, other.n_target):
+        raise ValueError(
+            f"alignments of {one.n_source} x {one.n_target} and {other.n_source} x {other.n_target} "
+            "tokens cannot be combined"
+        )
 
 
 def trusted(

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import ConfigError
 from ..explain import Explanation
-from ..symmetrize import SYMMETRIZERS, Symmetrizer, name_of, posterior, symmetrizer
+from ..symmetrize import BY_LINKS, Symmetrizer, name_of, symmetrizer
 from ..types import Alignment, Example, SentencePair, resources_of
 from .base import CannotExplain, OneWay, Trainable, TrainingReport, Watcher
 from .combination import Weighing
@@ -92,17 +92,19 @@ class Bidirectional:
         if isinstance(join, Posterior):
             return aligned(*self._two_chains(), pairs, join, self.weighing, confidence)
         chains = self.chains()
-        if chains and _function(join) in SYMMETRIZERS.values():  # which look at links alone
+        if chains and _function(join) in BY_LINKS.values():  # which look at links alone
             return aligned(*chains, pairs, join, self.weighing, confidence)
         return [join(f, b) for f, b in zip(*self.directions(pairs, confidence), strict=True)]
 
     def _join(self, asked: Symmetrizer | Posterior | str | None = None) -> Symmetrizer | Posterior:
         """What joins the directions, if need be instead of its own way."""
         join = asked or self.symmetrize
-        join = symmetrizer(join) if isinstance(join, str) else join
-        if _function(join) is not posterior:
+        if not isinstance(join, str):
             return join
-        return self.symmetrize if isinstance(self.symmetrize, Posterior) else Posterior()
+        if name_of(join) == "posterior" and isinstance(self.symmetrize, Posterior):
+            return self.symmetrize
+        made: Symmetrizer | Posterior = symmetrizer(join)
+        return made
 
     def chains(self) -> tuple[Crf, Crf] | None:
         """Both directions, if they are chains over single words."""
@@ -128,7 +130,7 @@ class Bidirectional:
         if chains is None:
             raise ConfigError(
                 "symmetrize=posterior needs the chances of all links, which "
-                f"{type(self.forward).__name__} does not tell: choose one of {', '.join(SYMMETRIZERS)}"
+                f"{type(self.forward).__name__} does not tell: choose one of {', '.join(BY_LINKS)}"
             )
         return chains
 

@@ -6,6 +6,7 @@ a job is what sweeps maximise. `jacana-torch compare ...` composes one config fo
 
 from __future__ import annotations
 
+import argparse
 import logging
 import os
 import shlex
@@ -16,17 +17,32 @@ from pathlib import Path
 from typing import Any
 
 import hydra
+from hydra.core.config_search_path import ConfigSearchPath
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
+from hydra.core.plugins import Plugins
 from hydra.errors import HydraException
+from hydra.plugins.search_path_plugin import SearchPathPlugin
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import OmegaConfBaseException
 
 from ..errors import ConfigError, JacanaError
-from ..model.untrained import conf_directory
+from ..util import conf
+from ..util.conf import conf_directory
 
 log = logging.getLogger(__name__)
+
+
+class _OwnFolders(SearchPathPlugin):
+    """Lets Hydra find what is in the folders of JACANA_CONF."""
+
+    def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
+        for folder in conf.own_directories():
+            search_path.append(provider=conf.VARIABLE, path=f"file://{folder.resolve()}")
+
+
+Plugins.instance().register(_OwnFolders)
 
 
 def main(arguments: Sequence[str] | None = None) -> list[float]:
@@ -257,20 +273,30 @@ def _write_file(path: Path, text: str) -> None:
 @contextmanager
 def _command_line(command: str, arguments: Sequence[str]) -> Iterator[None]:
     """Hydra reads sys.argv, and prints errors itself unless told to let them through."""
-    argv, full = sys.argv, os.environ.get("HYDRA_FULL_ERROR")
+    argv, environment = sys.argv, dict(os.environ)
     # Its parser takes no more overrides after an option among them, so the one that sweeps need goes first.
     first = sorted(arguments, key=lambda argument: argument not in ("-m", "--multirun"))
     # A shell expands ~ at the beginning of a word alone, and Hydra's grammar has no place for it in a value.
     expanded = [argument.replace("=~/", f"={Path.home()}/", 1) for argument in first]
-    sys.argv, os.environ["HYDRA_FULL_ERROR"] = [f"jacana-torch {command}", *expanded], "1"
+    sys.argv = [f"jacana-torch {command}", *expanded]
+    os.environ |= {"HYDRA_FULL_ERROR": "1", conf.VARIABLE: _own_folders(expanded)}
     try:
         yield
     finally:
         sys.argv = argv
-        if full is None:
-            del os.environ["HYDRA_FULL_ERROR"]
-        else:
-            os.environ["HYDRA_FULL_ERROR"] = full
+        for name in ("HYDRA_FULL_ERROR", conf.VARIABLE):
+            os.environ.pop(name)
+            if name in environment:
+                os.environ[name] = environment[name]
+
+
+def _own_folders(arguments: Sequence[str]) -> str:
+    """JACANA_CONF with the folder of --config-dir, so that what is in it is found by name wherever names are."""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--config-dir", "-cd", type=Path)
+    given = parser.parse_known_args(arguments)[0].config_dir
+    folders = [given.resolve()] if given is not None and given.is_dir() else []
+    return os.pathsep.join(map(str, [*folders, *conf.own_directories()]))
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ import torch
 from ..errors import ConfigError, JacanaError
 from ..model import persist
 from ..model.model import Model
-from ..symmetrize import SYMMETRIZERS, symmetrizer
+from ..symmetrize import functions, name_of, symmetrizer
 from ..train import data as dataset
 from ..train.run import Run, annotated, checked, examples_of
 from ..version import __version__
@@ -100,10 +100,10 @@ def _symmetrizers(asked: Any) -> tuple[str, ...]:
         return ()
     names = [asked] if isinstance(asked, str) else asked
     if names == ["all"]:
-        return tuple(SYMMETRIZERS)
+        return tuple(functions())
     if not isinstance(names, list):
         raise ConfigError(f"symmetrizers={asked!r}: null, all, or a list of names")
-    return tuple(symmetrizer(str(name)).__name__ for name in names)
+    return tuple(name_of(str(name)) for name in names if symmetrizer(str(name)))
 
 
 @dataclass

@@ -20,9 +20,9 @@ import numpy as np
 
 from ..encoders.checkpoint import ENCODERS
 from ..errors import ConfigError, JacanaError, MissingResource, ModelError
+from ..util.build import build, trusted
 from ..version import __version__
 from . import untrained as systems
-from .build import build, trusted
 from .model import Model
 from .renamed import renamed
 

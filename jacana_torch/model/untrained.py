@@ -11,32 +11,24 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from ..errors import ConfigError, ModelError
-
-
-def conf_directory() -> Path:
-    """conf/ stands beside the package in a checkout and inside it once installed."""
-    inside, beside = Path(__file__).parents[1] / "conf", Path(__file__).parents[2] / "conf"
-    return inside if inside.is_dir() else beside
+from ..util import conf
 
 
 def path_of(name: str) -> Path | None:
     """The YAML of the aligner of that name, if there is one."""
-    path = conf_directory() / "aligner" / f"{name}.yaml"
-    return path if name.isidentifier() and path.is_file() else None
+    return conf.find("aligner", name)
 
 
 def names() -> list[str]:
     """The aligners that can be used as they are."""
     found = []
-    for path in sorted((conf_directory() / "aligner").glob("*.yaml")):
+    for name in conf.paths("aligner"):
         try:
-            model_config(path.stem)
+            model_config(name)
         except (ModelError, ConfigError):  # has to be trained, or lacks a package
             continue
-        found.append(path.stem)
+        found.append(name)
     return found
 
 
@@ -44,7 +36,7 @@ def model_config(name: str) -> dict[str, Any]:
     """What `construct.build` makes the model of, with the least annotator that fills what the aligner reads."""
     path = path_of(name)
     if path is None:
-        raise ModelError(f"there is no aligner {name!r} in {conf_directory() / 'aligner'}")
+        raise ModelError(f"there is no aligner {name!r} in {conf.conf_directory() / 'aligner'}")
     untrained = ModelError(
         f"{name} has to be trained: jacana-torch train aligner={name} data.train=[FILE...], and then name the "
         "directory that it prints"
@@ -68,10 +60,7 @@ def description(name: str) -> str:
 
 def _plain(path: Path) -> dict[str, Any] | None:
     """What a YAML holds; None where it only means something as part of a training run."""
-    try:
-        held = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, yaml.YAMLError) as error:
-        raise ConfigError(f"{path}: cannot be read ({error})") from None
+    held = conf.read(path)
     if not isinstance(held, dict) or "defaults" in held or "${" in str(held):
         return None
     return held
@@ -79,14 +68,14 @@ def _plain(path: Path) -> dict[str, Any] | None:
 
 def _learns(aligner: Mapping[str, Any]) -> bool:
     from ..aligners.base import Trainable, TrainingOptional
-    from .build import build
+    from ..util.build import build
 
     made = build(aligner)
     return made.needs_training if isinstance(made, TrainingOptional) else isinstance(made, Trainable)
 
 
 def _requires(aligner: Mapping[str, Any]) -> tuple[str, ...]:
-    from .build import build
+    from ..util.build import build
 
     return tuple(build(aligner).requires)
 
@@ -107,10 +96,10 @@ def _annotator(requires: tuple[str, ...]) -> dict[str, Any] | None:
 @cache
 def _annotators() -> tuple[tuple[dict[str, Any], tuple[str, ...]], ...]:
     """Every annotator that needs no file of a corpus, and the layers that it fills."""
-    from .build import build
+    from ..util.build import build
 
     found = []
-    for path in sorted((conf_directory() / "annotate").glob("*.yaml")):
+    for path in conf.paths("annotate").values():
         config = _plain(path)
         if config is not None:
             found.append((config, tuple(build(config).provides)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..symmetrize import SYMMETRIZERS
+from ..symmetrize import functions
 from ..version import __version__
 from . import Limits
 from .work import Models, spelt
@@ -131,7 +131,7 @@ def _requests(models: Models, limits: Limits) -> dict[str, Schema]:
     how = {
         "model": {"enum": [*models.names, None], "default": models.names[0]},
         "symmetrize": {
-            "enum": [*map(spelt, SYMMETRIZERS), None],
+            "enum": [*map(spelt, functions()), None],
             "description": "how the two directions are combined; by default, the model's own way",
         },
     }

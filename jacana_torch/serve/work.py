@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..aligners.base import Directional, Explains
 from ..corpora import jsonl
-from ..symmetrize import SYMMETRIZERS
+from ..symmetrize import functions
 from ..types import Alignment, Example, Link, Sentence, SentencePair
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class Models:
                     "name": name,
                     "description": self._descriptions.get(name, ""),
                     "symmetrize": own,
-                    "symmetrizers": [] if own is None else list(map(spelt, SYMMETRIZERS)),
+                    "symmetrizers": [] if own is None else list(map(spelt, functions())),
                     "explains": self.explains(name),
                 }
             )

@@ -18,7 +18,7 @@ from ..aligners.base import Aligner, Directional, Prepares, Step, Trainable, Tra
 from ..errors import ConfigError
 from ..evaluate import Score, score
 from ..evaluate.counts import links_of
-from ..symmetrize import SYMMETRIZERS
+from ..symmetrize import functions
 from ..types import Alignment, Example
 from . import lettering, pictures
 from .tracking import Tracker
@@ -49,7 +49,7 @@ def predictions(aligner: Aligner, examples: Sequence[Example]) -> Predictions:
 def symmetrized(forward: Sequence[Alignment], backward: Sequence[Alignment]) -> Predictions:
     """Every symmetrizer's alignments of the two directions (`forward` and `backward` among them)."""
     return {
-        name: [join(f, b) for f, b in zip(forward, backward, strict=True)] for name, join in SYMMETRIZERS.items()
+        name: [join(f, b) for f, b in zip(forward, backward, strict=True)] for name, join in functions().items()
     }
 
 

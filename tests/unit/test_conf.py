@@ -15,7 +15,7 @@ from jacana_torch.errors import ConfigError
 from jacana_torch.explain.text import TITLES
 from jacana_torch.features.api import EdgeFamily, NodeFamily
 from jacana_torch.model import persist
-from jacana_torch.symmetrize import SYMMETRIZERS
+from jacana_torch.symmetrize import functions
 from jacana_torch.train.run import Run, checked
 from jacana_torch.types import PROVIDERS
 
@@ -79,11 +79,11 @@ def test_an_annotator_says_what_it_provides(name):
 @pytest.mark.parametrize("name", options("symmetrize"))
 def test_a_symmetrizer_is_the_function_of_that_name(name):
     made = persist.build(composed(f"symmetrize={name}")["symmetrize"])
-    assert made == Posterior() if name == "posterior" else made.func is SYMMETRIZERS[name]
+    assert made == Posterior() if name == "posterior" else made.func is functions()[name]
 
 
 def test_every_symmetrizer_can_be_chosen():
-    assert options("symmetrize") == sorted([*SYMMETRIZERS, "posterior"])
+    assert options("symmetrize") == sorted([*functions(), "posterior"])
 
 
 @pytest.mark.parametrize("name", options("aligner"))

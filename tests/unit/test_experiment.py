@@ -66,7 +66,7 @@ def test_losses_and_gradients_are_there_for_every_iteration(traced):
 def test_dev_scores_are_there_for_every_direction_and_symmetrizer(traced):
     events = traced[1]
     final = json.loads((traced[0] / "scores.json").read_text())
-    assert set(final) == set(symmetrize.SYMMETRIZERS)
+    assert set(final) == set(symmetrize.functions())
     for name in final:
         for key in ("precision", "recall", "f1", "exact"):
             points = events.Scalars(f"dev/{key}/{name}")
@@ -240,7 +240,7 @@ def test_predictions_are_named_by_symmetrizer_and_hold_the_models_own():
     example = Example(pair, Alignment(3, 2))
     both = Bidirectional(Always(((0, 0), (2, 1))), Always(((0, 0), (1, 1))), "grow-diag")
     found = experiment.predictions(both, [example])
-    assert set(found) == set(symmetrize.SYMMETRIZERS) and experiment.output_name(both) == "grow_diag"
+    assert set(found) == set(symmetrize.functions()) and experiment.output_name(both) == "grow_diag"
     assert found["forward"][0].links == [(0, 0), (2, 1)] and found["backward"][0].links == [(0, 0), (1, 1)]
     assert found["intersection"][0].links == [(0, 0)] and found["union"][0].links == [(0, 0), (1, 1), (2, 1)]
     assert experiment.output_name(Bidirectional(Always(()), Always(()), partial(symmetrize.union))) == "union"

@@ -24,7 +24,7 @@ from jacana_torch.evaluate import score
 from jacana_torch.features.families.context import Context
 from jacana_torch.features.families.distortion import Distortion
 from jacana_torch.features.families.string import String
-from jacana_torch.symmetrize import SYMMETRIZERS
+from jacana_torch.symmetrize import functions
 from jacana_torch.systems.unsupervised.hmm import Hmm
 from jacana_torch.types import Alignment, Example, Sentence, SentencePair
 
@@ -152,8 +152,8 @@ def test_links_of_the_largest_expected_f1(both, pairs, tables):
 
 
 def test_confidences_do_not_depend_on_what_chose_the_links(both, pairs, tables):
-    for name in SYMMETRIZERS:
-        plain = [join(f, b) for join in [SYMMETRIZERS[name]] for f, b in zip(*both.directions(pairs), strict=True)]
+    for name in functions():
+        plain = [join(f, b) for join in [functions()[name]] for f, b in zip(*both.directions(pairs), strict=True)]
         for alignment, table, expected in zip(both.align(pairs, name), tables, plain, strict=True):
             assert alignment == expected
             chances = chances_by_hand(both.weighing, table) if table else {}

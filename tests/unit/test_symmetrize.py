@@ -1,22 +1,24 @@
-"""Symmetrizers against a slow twin written from Koehn's pseudo-code, hand-made cases, and the laws of sets."""
+"""Symmetrizers: against a twin written from Koehn's pseudo-code, on cases made by hand, by the laws of sets."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from jacana_torch.errors import ConfigError
-from jacana_torch.symmetrize import SYMMETRIZERS, symmetrizer
+from jacana_torch.symmetrize import BY_LINKS, functions, names, symmetrizer
 from jacana_torch.types import Alignment
 
 GROWING = ("intersection", "grow", "grow_diag", "grow_diag_final", "union")
 
 
 def slow_twin(rows, columns, e2f, f2e, diagonal, final):
-    """Koehn's GROW-DIAG-FINAL(e2f, f2e), cell by cell over a matrix of flags, again and again until no change."""
+    """Koehn's GROW-DIAG-FINAL(e2f, f2e): visit every cell of a matrix of flags until a pass changes nothing."""
     neighbouring = [(-1, 0), (0, -1), (1, 0), (0, 1)]
     if diagonal:
         neighbouring += [(-1, -1), (-1, 1), (1, -1), (1, 1)]
@@ -59,6 +61,27 @@ TWINS = {
 }
 
 
+def dense_inputs(number: int) -> Iterator[tuple[int, int, set, set]]:
+    """Small matrices in which most cells are links, so that the order of visits decides what is covered first."""
+    random = Random(4)
+    for _ in range(number):
+        rows, columns, density = random.randint(2, 5), random.randint(2, 5), random.uniform(0.3, 0.8)
+        both = [
+            {(i, j) for i in range(rows) for j in range(columns) if random.random() < density / share}
+            for share in (1, random.choice((1, 2, 4)))
+        ]
+        random.shuffle(both)
+        yield rows, columns, *both
+
+
+@pytest.mark.parametrize("name", sorted(TWINS))
+def test_growing_visits_links_in_the_order_of_moses(name):
+    """Few inputs depend on the order of visits, so there are thousands of them."""
+    for rows, columns, e2f, f2e in dense_inputs(3000):
+        found = BY_LINKS[name](Alignment(rows, columns, e2f), Alignment(rows, columns, f2e)).sure
+        assert found == slow_twin(rows, columns, e2f, f2e, *TWINS[name]), (rows, columns, e2f, f2e)
+
+
 @st.composite
 def two_directions(draw, possible=False):
     rows, columns = draw(st.integers(0, 7)), draw(st.integers(0, 7))
@@ -75,13 +98,13 @@ def test_growing_equals_the_slow_twin(name, directions):
     expected = slow_twin(
         forward.n_source, forward.n_target, set(forward.sure), set(backward.sure), *TWINS[name]
     )  # fmt: skip
-    assert SYMMETRIZERS[name](forward, backward).sure == expected
+    assert BY_LINKS[name](forward, backward).sure == expected
 
 
 @given(directions=two_directions(possible=True))
 def test_laws_of_sets(directions):
     forward, backward = directions
-    results = {name: function(forward, backward) for name, function in SYMMETRIZERS.items()}
+    results = {name: function(forward, backward) for name, function in BY_LINKS.items()}
     assert results["intersection"] == forward & backward
     assert results["union"] == forward | backward
     assert results["forward"] == forward and results["backward"] == backward
@@ -99,7 +122,7 @@ def test_laws_of_sets(directions):
 @given(directions=two_directions())
 def test_agreement_is_left_alone(directions):
     forward, _ = directions
-    for name, function in SYMMETRIZERS.items():
+    for name, function in BY_LINKS.items():
         assert function(forward, forward) == forward, name
 
 
@@ -144,14 +167,14 @@ def test_an_adversarial_pair_is_quick():
 
 
 def test_sizes_must_agree():
-    for function in SYMMETRIZERS.values():
+    for function in BY_LINKS.values():
         with pytest.raises(ValueError, match="2 x 3"):
             function(Alignment(2, 3), Alignment(3, 2))
 
 
 @pytest.mark.parametrize("name", ["grow-diag-final-and", "grow_diag_final_and", " Grow-Diag-Final_And "])
 def test_names_take_hyphens_and_underscores(name):
-    assert symmetrizer(name) is SYMMETRIZERS["grow_diag_final_and"]
+    assert symmetrizer(name) is BY_LINKS["grow_diag_final_and"]
 
 
 def test_an_unknown_name_lists_the_known_ones():
@@ -159,8 +182,25 @@ def test_an_unknown_name_lists_the_known_ones():
         symmetrizer("grow-daig")
 
 
-def test_every_symmetrizer_has_its_config():
+def test_the_names_are_those_of_conf():
     folder = Path(__file__).parents[2] / "conf" / "symmetrize"
-    written = {path.stem: path.read_text().split()[1] for path in folder.glob("*.yaml")}
-    for name in SYMMETRIZERS:
-        assert written.get(name) == f"jacana_torch.symmetrize.{name}"
+    written = {path.stem: path.read_text() for path in folder.glob("*.yaml")}
+    assert set(names()) == set(written) == {*functions(), "posterior"}
+    assert list(functions()) == list(BY_LINKS), "the order of tables"
+    for name in BY_LINKS:
+        assert f"_target_: jacana_torch.symmetrize.{name}\n" in written[name]
+
+
+def test_a_folder_of_the_user_adds_a_name_and_replaces_none(tmp_path, monkeypatch):
+    (tmp_path / "symmetrize").mkdir()
+    for name in ("mine", "grow"):
+        text = "_target_: jacana_torch.symmetrize.union\n_partial_: true\n"
+        (tmp_path / "symmetrize" / f"{name}.yaml").write_text(text)
+    monkeypatch.setenv("JACANA_CONF", str(tmp_path))
+    assert "mine" in names() and set(functions()) == {*BY_LINKS, "mine"}
+    both = Alignment(2, 2, {(0, 0)}), Alignment(2, 2, {(1, 1)})
+    assert symmetrizer("Mine")(*both).links == [(0, 0), (1, 1)]
+    assert symmetrizer("grow")(*both).links == []
+    monkeypatch.setenv("JACANA_CONF", str(tmp_path / "absent"))
+    with pytest.raises(ConfigError, match="absent"):
+        names()

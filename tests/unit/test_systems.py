@@ -81,7 +81,7 @@ def test_the_best_model_is_a_trained_one():
 
 
 def test_yaml_that_cannot_be_read_is_told(tmp_path, monkeypatch):
-    monkeypatch.setattr(systems, "conf_directory", lambda: tmp_path)
+    monkeypatch.setattr("jacana_torch.util.conf.conf_directory", lambda: tmp_path)
     (tmp_path / "aligner").mkdir()
     (tmp_path / "aligner" / "bad.yaml").write_text("a: [")
     (tmp_path / "aligner" / "foreign.yaml").write_text("_target_: os.system\n")
