@@ -19,6 +19,7 @@ from jacana_torch.systems.phrase import semi_markov as semi
 from jacana_torch.systems.phrase.phrase_crf import SegmentObjective, SegmentScores
 from jacana_torch.systems.phrase.segments import Segments
 from jacana_torch.systems.phrase.semi_markov import SemiMarkov
+from jacana_torch.util.geometry import Geometry
 
 SIZES = st.lists(st.tuples(st.integers(1, 5), st.integers(1, 4)), min_size=1, max_size=5)
 MANY_ALIKE = [(1, 1), (1, 3), (2, 4), *[(2, 2)] * 21]  # many rows of a batch have the same edges
@@ -95,7 +96,7 @@ def flat(twins: list[Twin], longest: int) -> tuple[torch.Tensor, ...]:
 
 def segments_of(sizes, longest: int) -> Segments:
     n_source, n_target = (np.array(side) for side in zip(*sizes, strict=True))
-    return Segments(n_source, n_target, longest)
+    return Segments(Geometry(n_source, n_target), longest)
 
 
 def log_sum(scores) -> float:

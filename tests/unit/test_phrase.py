@@ -27,6 +27,7 @@ from jacana_torch.systems.phrase.segment_features import segment_blocks
 from jacana_torch.systems.phrase.segments import Segments, gold_segments, links_of
 from jacana_torch.train.loop import predictions
 from jacana_torch.types import Alignment, Example, Sentence, SentencePair
+from jacana_torch.util.geometry import Geometry
 
 quick = settings(max_examples=60, deadline=None)
 
@@ -100,7 +101,7 @@ def test_a_block_beyond_the_longest_is_cut():
 @given(st.lists(alignments(), min_size=1, max_size=3), st.integers(1, 3))
 def test_costs_are_the_share_of_links_that_differ(golds, longest):
     sizes = np.array([(g.n_source, g.n_target) for g in golds])
-    segments = Segments(sizes[:, 0], sizes[:, 1], longest)
+    segments = Segments(Geometry(*sizes.T), longest)
     gold = [gold_segments(g, longest) for g in golds]
     costs = span_costs(segments, gold, cost_null=0.5, cost_link=2.0)
     right = [[set(range(*span)) for span in g.spans.tolist()] for g in gold]
@@ -215,7 +216,7 @@ def test_wordnet_is_asked_where_a_family_asks_it_and_by_lemmas_where_it_reads_th
     p = SentencePair(*(Sentence(tuple(tokens[k])).with_layers(lemma=lemmas[k], pos=tags[k]) for k in tokens))
     aligner = PhraseCrf({f.name: f for f in (String(), *families)}, max_iterations=2)
     grid, reads = Grid([p]), {*aligner.requires, *aligner.resources}
-    segments = Segments(grid.n_source, grid.n_target, 3)
+    segments = Segments(grid, 3)
     blocks = segment_blocks(grid, segments, senses="wordnet" in reads, lemmas="lemma" in reads)
     senses = [block.dense()[:, k] for block in blocks for k, n in enumerate(block.names) if n.endswith(".senses")]
     assert (None if not senses else int(np.sum(senses))) == found

@@ -28,7 +28,7 @@ def features_of(source: str, target: str, tags: bool = False) -> dict:
     if tags:
         p = SentencePair(*(s.with_layers(pos=[w[:2].upper() for w in s.tokens]) for s in (p.source, p.target)))
     grid, m, n = Grid([p]), len(p.source), len(p.target)
-    blocks = segment_blocks(grid, Segments(grid.n_source, grid.n_target, 3), tags)
+    blocks = segment_blocks(grid, Segments(grid, 3), tags)
     names = [name.removeprefix("phrase.") for b in blocks for name in b.names]
     values = np.concatenate([b.dense() for b in blocks], 1).reshape(3, 3, m, n, -1)
     found = {}
@@ -116,7 +116,7 @@ def test_phrases_that_wordnet_knows_share_their_senses():
 
     def found(p: SentencePair, lemmas: bool) -> set:
         grid = Grid([p])
-        segments = Segments(grid.n_source, grid.n_target, 3)
+        segments = Segments(grid, 3)
         block = segment_blocks(grid, segments, senses=True, lemmas=lemmas)[1]
         columns = [k for k, name in enumerate(block.names) if name.endswith(".senses")]
         on = block.dense()[:, columns].any(1).reshape(3, 3, len(p.source), len(p.target))

@@ -72,8 +72,7 @@ class SegmentObjective:
     ) -> None:
         segments = model.segments
         self.model, self.semi, self.device = model, semi, segments.device
-        of = segments.tokens
-        sizes = segments.n_segments, of.n_edges, of.n_starts, of.n_starts
+        sizes = segments.n_segments, segments.n_edges, segments.n_starts, segments.n_starts
         entries = (torch.as_tensor(x, device=self.device) for x in segments.entries(gold))
         taken = [torch.bincount(x, minlength=n).double() for x, n in zip(entries, sizes, strict=True)]
         self._gold = model.transpose(*taken)
@@ -224,7 +223,7 @@ class PhraseCrf:
     ) -> tuple[SegmentScores, list[str]]:
         """The scores of pairs as a function of the weights under `names`; by default all known and new names."""
         batch, grid = self.chain.features(pairs), Grid(pairs)
-        segments = Segments(grid.n_source, grid.n_target, self.longest, self.chain.device)
+        segments = Segments(grid, self.longest, self.chain.device)
         blocks = self._blocks(grid, segments)
         if names is None:
             own = {name for block in blocks for name in block.names}
@@ -270,21 +269,24 @@ class PhraseCrf:
         out = [Alignment(len(pair.source), len(pair.target)) for pair in pairs]
         chain, device = self.chain, self.chain.device
         for places, grid in grids(pairs, chain.batch_cells):
-            scorer = chain.scorer()
-            segments = Segments(grid.n_source, grid.n_target, self.longest, device)
-            number = {name: i for i, name in enumerate(chain.names) if name.startswith(f"{PREFIX}.")}
-            phrases = np.zeros(segments.n_sized)
-            for block in self._blocks(grid, segments):
-                add_scores(phrases, known_columns(block, numbered(block.names, number)), chain.weights)
-            nodes = torch.as_tensor(node_scores(grid, scorer)[0][:-1], device=device)
-            null, link = nodes[: segments.tokens.n_tokens], nodes[segments.tokens.n_tokens :]
-            sized = segments.pooled(link, torch.as_tensor(self._share, device=device)).view(-1)
-            sized += torch.as_tensor(phrases, device=device)
-            steps = (torch.as_tensor(x[:-1], device=device) for x in scorer.edges(segments.tokens))
-            flat = torch.cat([null, sized]), *steps
+            (nodes,) = node_scores(grid, chain.scorer())
+            _, padded = chain.scored(grid.n_source, grid.n_target, nodes)
+            tokens, *steps = (torch.as_tensor(scores[:-1], device=device) for scores in padded)
+            segments = Segments(grid, self.longest, device)
+            sized = segments.pooled(tokens[grid.n_tokens :], torch.as_tensor(self._share, device=device)).view(-1)
+            sized += torch.as_tensor(self._phrase_scores(grid, segments), device=device)
+            flat = torch.cat([tokens[: grid.n_tokens], sized]), *steps
             for place, alignment in zip(places, self._decoded(segments, flat, confidence), strict=True):
                 out[place] = alignment
         return out
+
+    def _phrase_scores(self, grid: Grid, segments: Segments) -> np.ndarray:
+        """[D * D * C] what the features of phrases add to the sized segments."""
+        chain, scores = self.chain, np.zeros(segments.n_sized)
+        number = {name: i for i, name in enumerate(chain.names) if name.startswith(f"{PREFIX}.")}
+        for block in self._blocks(grid, segments):
+            add_scores(scores, known_columns(block, numbered(block.names, number)), chain.weights)
+        return scores
 
     def _decoded(self, segments: Segments, flat: Sequence[Tensor], confidence: bool) -> list[Alignment]:
         """The links of the best paths.
@@ -324,11 +326,10 @@ def span_costs(segments: Segments, gold: Sequence[GoldSegments], cost_null: floa
     of, D = segments.tokens, segments.longest
     spans = np.concatenate([g.spans for g in gold])
     linked = spans[:, 1] > 0
-    token = of.token_of_cell()
-    first, past = spans[token].T
-    of_cell = np.where(linked, cost_link, cost_null)[token]
+    first, past = spans[of.source_token].T
+    of_cell = np.where(linked, cost_link, cost_null)[of.source_token]
     size = np.arange(1, D + 1)[:, None]
-    both = np.clip(np.minimum(segments.n + size, past) - np.maximum(segments.n, first), 0, None)  # [D, C]
+    both = np.clip(np.minimum(of.n + size, past) - np.maximum(of.n, first), 0, None)  # [D, C]
     by_span = of_cell * (1 - both / (size + past - first - both))
     sized = segments.over_rows(torch.as_tensor(by_span, device=segments.device))
     return np.concatenate([np.where(linked, cost_link, 0.0), sized.reshape(-1).cpu().numpy()])

@@ -162,7 +162,7 @@ def _surroundings(phrases: _Phrases) -> dict[str, np.ndarray]:
     before = np.broadcast_to(before, phrases.shape.shape)
     after = np.zeros(phrases.shape.shape, dtype=bool)
     for a, b in np.ndindex(phrases.D, phrases.D):
-        ends = (segments.rows_left == a + 1) & (segments.width - segments.n == b + 1)
+        ends = (segments.rows_left == a + 1) & (segments.width - grid.n == b + 1)
         after[a, b] = same[grid.shift(a + 1, b + 1)] | ends
     return {"before": before, "after": after, "between": before & after}
 

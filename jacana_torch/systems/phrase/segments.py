@@ -15,37 +15,38 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ...crf.layout import Layout
 from ...crf.states import POLICIES
 from ...types import Alignment
+from ...util.geometry import Geometry, positions, run_of, starts
 
 Span = tuple[int, int]  # the first target token, and past the last
 
 
 class Segments:
-    """Geometry of segments and spans of up to `longest` tokens, for pairs of the given lengths.
+    """Segments and spans of up to `longest` tokens, over the cells of `tokens`.
 
-    `tokens` is the geometry of the single tokens. Of each cell, `width` [C] is the target length, `m` and `n` the
-    position, `rows_left` the number of rows from its own on, and `down[i]` the cell i rows below it, C if outside.
+    `width` [C] is the target length of each cell, `rows_left` the number of rows from its own on, and `down[i]`
+    the cell i rows below it, C if outside. The flat edges [n_edges] and starts and ends [n_starts] are those of the
+    chain of single tokens: tables of each `distinct` target length in turn, from `edge_start` and `outer_start` on.
     """
 
-    def __init__(self, n_source: np.ndarray, n_target: np.ndarray, longest: int, device: str = "cpu") -> None:
-        self.longest, self.device = longest, device
-        self.tokens = Layout(n_source, n_target, 1, device)
-        cells = n_source * n_target
-        C = self.tokens.n_cells
+    def __init__(self, tokens: Geometry, longest: int, device: str = "cpu") -> None:
+        self.tokens, self.longest, self.device = tokens, longest, device
+        C, size = tokens.n_cells, np.arange(longest)
         self.n_sized = C * longest**2
-        self.n_segments = self.tokens.n_tokens + self.n_sized
-        here, size = np.arange(C), np.arange(longest)
-        cell = here - np.repeat(self.tokens.cell_start, cells)
-        self.width: np.ndarray = np.repeat(n_target, cells)
-        self.m, self.n = cell // self.width, cell % self.width
-        self.rows_left = np.repeat(n_source, cells) - self.m
+        self.n_segments = tokens.n_tokens + self.n_sized
+        self.width = tokens.n_target[tokens.pair]
+        self.rows_left = tokens.n_source[tokens.pair] - tokens.m
+        here = np.arange(C)
         self.down = [np.where(self.rows_left > i, here + i * self.width, C) for i in range(longest)]
-        up = [np.where(self.m >= i, here - i * self.width, C) for i in range(longest)]
+        up = [np.where(tokens.m >= i, here - i * self.width, C) for i in range(longest)]
         self._down, self._up = ([torch.as_tensor(x, device=device) for x in way] for way in (self.down, up))
         # [D, D, C] whether a segment and span of each size can begin at each cell.
-        self.fits = (self.rows_left > size[:, None, None]) & (self.width - self.n > size[:, None])
+        self.fits = (self.rows_left > size[:, None, None]) & (self.width - tokens.n > size[:, None])
+        self.distinct: np.ndarray = np.unique(tokens.n_target)
+        states = self.distinct + 1
+        self.edge_start, self.outer_start = starts(states**2), starts(states)
+        self.n_edges, self.n_starts = int((states**2).sum()), int(states.sum())
 
     def pooled(self, link: Tensor, share: Tensor) -> Tensor:
         """[D, D, C] the sum of the cells [C] of each segment and span, weighted by `share` [D] of the span's size.
@@ -77,17 +78,17 @@ class Segments:
     def entries(self, paths: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Where paths, one a pair, take their scores: entries of the flat segments, edges, starts and ends."""
         D, of = self.longest, self.tokens
-        pair = np.repeat(np.arange(len(paths)), [len(path) for path in paths])
+        pair = run_of(np.array([len(path) for path in paths]))
         m, size, state, span = np.concatenate(paths).T
         cell = of.cell_start[pair] + m * of.n_target[pair] + state - 1
         linked = of.n_tokens + ((size - 1) * D + span - 1) * of.n_cells + cell
-        segments = np.where(state == 0, of.token_start[pair] + m, linked)
-        which, last = np.searchsorted(of.distinct, of.n_target[pair]), state + span - 1
+        segments = np.where(state == 0, of.source_start[pair] + m, linked)
+        which, last = np.searchsorted(self.distinct, of.n_target[pair]), state + span - 1
         inner, first = np.flatnonzero(m > 0), np.flatnonzero(m == 0)
-        edges = of.edge_start[which[inner]] + last[inner - 1] * (of.n_target[pair[inner]] + 1) + state[inner]
+        edges = self.edge_start[which[inner]] + last[inner - 1] * (of.n_target[pair[inner]] + 1) + state[inner]
         ending = np.flatnonzero(m + size == of.n_source[pair])
-        starts = of.first_start[which]
-        return segments, edges, starts[first] + state[first], starts[ending] + last[ending]
+        outer = self.outer_start[which]
+        return segments, edges, outer[first] + state[first], outer[ending] + last[ending]
 
 
 class GoldSegments(NamedTuple):
@@ -140,6 +141,5 @@ def links_of(path: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The links of segments [n, 4]: for each link its segment, its source token and its target token."""
     _, size, state, span = path.T
     count = np.where(state > 0, size * span, 0)
-    of = np.repeat(np.arange(len(path)), count)
-    number = np.arange(len(of)) - np.repeat(np.cumsum(count) - count, count)
+    of, number = run_of(count), positions(count)
     return of, path[of, 0] + number // span[of], state[of] - 1 + number % span[of]

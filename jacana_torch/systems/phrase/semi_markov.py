@@ -174,21 +174,21 @@ class SemiMarkov:
         self._fits = torch.as_tensor(segments.fits, device=segments.device)
 
     def _batch(self, pairs: np.ndarray) -> Batch:
-        of = self.segments.tokens
+        segments, of = self.segments, self.segments.tokens
         m, n = of.n_source[pairs], of.n_target[pairs]
         t, s = np.arange(m.max()), np.arange(n.max() + 1)
         inside = (t[:, None] < m)[:, :, None] & (s[:-1] < n[:, None])  # [T, R, W - 1]
         cell = of.cell_start[pairs][:, None] + t[:, None, None] * n[:, None] + s[:-1]
-        which = np.searchsorted(of.distinct, n)[:, None]
+        which = np.searchsorted(segments.distinct, n)[:, None]
         real = s <= n[:, None]  # [R, W]
-        edge = of.edge_start[which][:, :, None] + s[:, None] * (n[:, None, None] + 1) + s
+        edge = segments.edge_start[which][:, :, None] + s[:, None] * (n[:, None, None] + 1) + s
         places = (
             np.where(inside, cell, of.n_cells),
-            np.where(t[:, None] < m, of.token_start[pairs] + t[:, None], of.n_tokens),
-            np.where(real[:, :, None] & real[:, None], edge, of.n_edges),
-            np.where(real, of.first_start[which] + s, of.n_starts),
+            np.where(t[:, None] < m, of.source_start[pairs] + t[:, None], of.n_tokens),
+            np.where(real[:, :, None] & real[:, None], edge, segments.n_edges),
+            np.where(real, segments.outer_start[which] + s, segments.n_starts),
         )
-        return Batch(pairs, *(torch.as_tensor(x, device=self.segments.device) for x in (*places, m)))
+        return Batch(pairs, *(torch.as_tensor(x, device=segments.device) for x in (*places, m)))
 
     def padded(self, segments: Tensor, *steps: Tensor) -> tuple[Tensor, ...]:
         """Flat scores with a last entry NOTHING each: NULLs, sized segments [D, D, C + 1], edges, starts, ends."""
