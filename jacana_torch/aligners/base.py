@@ -21,14 +21,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
 from ..errors import ConfigError, JacanaError
-from ..explain import Explanation
 from ..symmetrize import Symmetrizer
 from ..types import Alignment, Example, SentencePair
+
+if TYPE_CHECKING:
+    from ..explain import Explanation
 
 State = Mapping[str, "np.ndarray | list[str]"]
 PreparedPairs = TypeVar("PreparedPairs")

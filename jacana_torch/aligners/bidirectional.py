@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..errors import ConfigError
-from ..explain import Explanation
 from ..symmetrize import BY_LINKS, Symmetrizer, name_of, symmetrizer
 from ..types import Alignment, Example, SentencePair, resources_of
 from .base import CannotExplain, OneWay, Trainable, TrainingReport, Watcher
 from .combination import Weighing
 from .crf import Crf
 from .posterior import Posterior, aligned, both_ways
+
+if TYPE_CHECKING:
+    from ..explain import Explanation
 
 
 @dataclass

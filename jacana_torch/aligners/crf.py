@@ -20,7 +20,6 @@ from ..crf.scoring import Scorer, known_columns, node_scores, numbered
 from ..crf.spaces import PLAIN, REMEMBERING
 from ..crf.states import POLICIES, readings
 from ..errors import ConfigError, ModelError
-from ..explain import Explanation
 from ..features.api import Block, EdgeFamily, NodeFamily
 from ..features.featureset import FeatureBatch, FeatureSet
 from ..features.joining import join
@@ -33,6 +32,7 @@ from .pruning import Among, mattering
 if TYPE_CHECKING:
     from ..crf.flat import Flat
     from ..crf.objective import Lattices
+    from ..explain import Explanation
 
 log = logging.getLogger(__name__)
 
