@@ -19,12 +19,9 @@ import numpy as np
 
 from jacana_torch import corpora, load
 from jacana_torch.annotate.given import GivenAnnotator
+from jacana_torch.systems.manli.edit_decoding import conditions, decode, decode_under, maximise
 from jacana_torch.systems.manli.edit_features import Problem
-from jacana_torch.systems.manli.exact import ManliExact
-from jacana_torch.systems.manli.manli import Manli
-from jacana_torch.systems.manli.packing import decode
-from jacana_torch.systems.manli.programme import maximise
-from jacana_torch.systems.manli.syntax import conditions, decode_under
+from jacana_torch.systems.manli.manli import Manli, ManliExact
 from jacana_torch.types import Example, SentencePair
 
 EXACT = 1e-9

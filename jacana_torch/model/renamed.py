@@ -7,7 +7,7 @@ from typing import Any
 RENAMED = {
     "jacana_torch.aligners.bag_of_words.BagOfWords": "jacana_torch.systems.bag_of_words.BagOfWords",
     "jacana_torch.aligners.manli.aligner.Manli": "jacana_torch.systems.manli.manli.Manli",
-    "jacana_torch.aligners.manli.exact.ManliExact": "jacana_torch.systems.manli.exact.ManliExact",
+    "jacana_torch.aligners.manli.exact.ManliExact": "jacana_torch.systems.manli.manli.ManliExact",
     "jacana_torch.aligners.neural.aligner.Neural": "jacana_torch.aligners.neural.neural.Neural",
     "jacana_torch.aligners.phrase.aligner.PhraseCrf": "jacana_torch.systems.phrase.phrase_crf.PhraseCrf",
     "jacana_torch.aligners.stanford.aligner.Stanford": "jacana_torch.systems.stanford.stanford.Stanford",

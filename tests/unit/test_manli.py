@@ -14,11 +14,10 @@ from jacana_torch.aligners.base import Trainable, learnable
 from jacana_torch.errors import ConfigError, ModelError
 from jacana_torch.evaluate import score
 from jacana_torch.model.model import Model
-from jacana_torch.systems.manli.exact import ManliExact
-from jacana_torch.systems.manli.gold_edits import reachable
-from jacana_torch.systems.manli.manli import Manli
-from jacana_torch.systems.manli.packing import decode
-from jacana_torch.systems.manli.perceptron import Progress, Rates, learn
+from jacana_torch.systems.manli import manli as module
+from jacana_torch.systems.manli.averaged_perceptron import Progress, Rates, learn
+from jacana_torch.systems.manli.edit_decoding import decode
+from jacana_torch.systems.manli.manli import Manli, ManliExact, reachable
 from jacana_torch.types import Alignment, Example, Sentence, SentencePair
 
 sys.path.append(str(Path(__file__).parents[1] / "contract"))
@@ -35,7 +34,7 @@ def trained(kind=Manli, examples=TRAINING, **settings):
     return aligner
 
 
-@pytest.mark.parametrize("kind", ["manli.manli.Manli", "manli.exact.ManliExact"])
+@pytest.mark.parametrize("kind", ["manli.manli.Manli", "manli.manli.ManliExact"])
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 def test_the_contract_is_kept_without_resources(check, kind, contracts):
     check(contracts(kind))
@@ -154,7 +153,7 @@ def test_training_can_be_stopped_saved_and_gone_on_with_as_if_nothing_had_happen
 
 def test_an_interruption_before_anything_was_learnt_goes_through():
     aligner = Manli(**QUICK)
-    aligner._guess = lambda *_: (_ for _ in ()).throw(KeyboardInterrupt)
+    aligner._decode = lambda *_: (_ for _ in ()).throw(KeyboardInterrupt)
     with pytest.raises(KeyboardInterrupt):
         aligner.fit(TRAINING)
     assert aligner.weights is None and aligner.state() == {}
@@ -194,14 +193,22 @@ def test_no_more_is_held_at_once_than_fits_and_batches_leave_nothing_out(monkeyp
     together = aligner.align(pairs)
     edits = {id(pair): len(pair.source) * len(pair.target) * aligner.max_phrase**2 for pair in pairs}
     most = 2 * max(edits.values())
+    batches, extract = [], aligner.extract
+
+    def recorded(batch):
+        batches.append(batch)
+        return extract(batch)
+
+    recorded.columns = extract.columns
+    monkeypatch.setattr(aligner, "extract", recorded)
     for limit in (1, most, sum(edits.values())):
-        monkeypatch.setattr("jacana_torch.systems.manli.manli.AT_ONCE", limit)
-        batches = list(aligner._batches(pairs))
+        monkeypatch.setattr(module, "AT_ONCE", limit)
+        batches.clear()
+        assert aligner.align(pairs) == together
         assert [pair for batch in batches for pair in batch] == pairs
         assert all(len(batch) == 1 or sum(edits[id(pair)] for pair in batch) <= limit for batch in batches)
         assert len(batches) == {1: len(pairs), sum(edits.values()): 1}.get(limit, len(batches))
-        assert aligner.align(pairs) == together
-    assert list(aligner._batches([])) == []
+    assert aligner.align([]) == []
 
 
 def test_annealing_can_decode_while_training():

@@ -10,11 +10,18 @@ from manli_twin import best, meets, tokens
 from manli_twin import spans as plain_spans
 
 from jacana_torch.errors import ConfigError
-from jacana_torch.systems.manli import annealing, packing
-from jacana_torch.systems.manli.annealing import Schedule, anneal
-from jacana_torch.systems.manli.phrases import spans_of
-from jacana_torch.systems.manli.programme import maximise
-from jacana_torch.systems.manli.syntax import conditions, decode_under
+from jacana_torch.systems.manli import edit_decoding
+from jacana_torch.systems.manli.edit_decoding import (
+    Annealing,
+    Schedule,
+    anneal,
+    conditions,
+    decode,
+    decode_under,
+    maximise,
+    searched,
+)
+from jacana_torch.systems.manli.phrase_similarity import spans_of
 from jacana_torch.types import Sentence, SentencePair
 
 SIZES = st.tuples(st.integers(1, 4), st.integers(1, 3), st.integers(1, 3))
@@ -68,7 +75,7 @@ def test_spans_are_all_runs_of_tokens(n, longest):
 @given(SIZES, CHANCE, DIFFICULT)
 def test_exact_decoding_finds_the_optimum(sizes, seed, kind):
     gains, source, target = gains_of(sizes, seed, kind)
-    found = plain(packing.decode(gains, source, target), source, target)
+    found = plain(decode(gains, source, target), source, target)
     value = table(gains, source, target)
     assert share_no_token(found, sizes[0])
     assert sum(value[edit] for edit in found) == pytest.approx(best(value, *sizes), abs=1e-9)
@@ -81,9 +88,9 @@ def test_every_way_to_solve_the_hard_parts_gives_the_optimum(limits, sizes, seed
     gains, source, target = gains_of(sizes, seed, kind)
     value = table(gains, source, target)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(packing, "SEARCHED", limits[0])
-        patch.setattr(packing, "COMPARED", limits[1])
-        found = plain(packing.decode(gains, source, target), source, target)
+        patch.setattr(edit_decoding, "SEARCHED", limits[0])
+        patch.setattr(edit_decoding, "COMPARED", limits[1])
+        found = plain(decode(gains, source, target), source, target)
     assert share_no_token(found, sizes[0])
     assert sum(value[edit] for edit in found) == pytest.approx(best(value, *sizes), abs=1e-6)
 
@@ -96,7 +103,7 @@ def test_parts_that_are_searched_are_independent_sets_of_most_weight(size, seed)
     size = min(size, 10)
     gain, clash = random.random(size), np.triu(random.random((size, size)) < 0.4, 1)
     clash |= clash.T
-    found = packing._searched(gain, clash)
+    found = searched(gain, clash)
     assert not clash[np.ix_(found, found)].any()
     sets = [np.array([k for k in range(size) if bits >> k & 1], dtype=int) for bits in range(1 << size)]
     most = max(gain[s].sum() for s in sets if not clash[np.ix_(s, s)].any())
@@ -178,7 +185,7 @@ def test_a_step_samples_successors_by_their_scores(sizes, seed, temperature):
     m, n, longest = sizes
     gains, source, target = gains_of(sizes, seed)
     value = table(gains, source, target)
-    state, random = annealing._State(gains, source, target), np.random.default_rng(seed)
+    state, random = Annealing(gains, source, target), np.random.default_rng(seed)
     for _ in range(8):
         before = plain(state.edits, source, target)
         following = list(successors(before, m, n, longest))
@@ -196,7 +203,7 @@ def test_a_step_samples_successors_by_their_scores(sizes, seed, temperature):
 
 def test_cold_steps_take_the_best_successor_however_large_the_scores():
     gains, source, target = gains_of((3, 3, 2), 5)
-    state = annealing._State(gains * 1e6, source, target)
+    state = Annealing(gains * 1e6, source, target)
     state.step(1e-300, 0.999999)
     assert state.edits == {tuple(int(k) for k in np.unravel_index(gains.argmax(), gains.shape))}
 

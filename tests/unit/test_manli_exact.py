@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from jacana_torch.systems.manli.exact import ManliExact
+from jacana_torch.systems.manli.manli import ManliExact
 from jacana_torch.types import Sentence, SentencePair
 
 QUICK = {"wordnet": False, "vectors": None, "max_phrase": 2}

@@ -14,10 +14,17 @@ from templates import corpus
 
 from jacana_torch import resources
 from jacana_torch.errors import ConfigError, MissingLayer
-from jacana_torch.systems.manli.edit_features import LARGE, LEVELS, Extractor
-from jacana_torch.systems.manli.gold_edits import INVENTED, links_of, reachable
-from jacana_torch.systems.manli.lexical_similarity import SAME_WORD, Similarity, Word, acronym_of, words_of
-from jacana_torch.systems.manli.phrases import Entries, constituents, spans_of
+from jacana_torch.systems.manli.edit_features import LARGE, LEVELS, Extractor, constituents
+from jacana_torch.systems.manli.manli import SPURIOUS, links_of, reachable
+from jacana_torch.systems.manli.phrase_similarity import (
+    SAME_WORD,
+    Entries,
+    Similarity,
+    Word,
+    acronym_of,
+    spans_of,
+    words_of,
+)
 from jacana_torch.types import Alignment, Sentence, SentencePair
 
 PLAIN = Similarity(wordnet=False, vectors=None)
@@ -258,7 +265,7 @@ def test_reachable_gold_is_the_nearest_alignment_there_is(m, n, seed):
     found = links_of(reachable(Alignment(m, n, gold), problem), problem)
 
     def worth(links: frozenset) -> float:
-        return len(links & gold) - INVENTED * len(links - gold)
+        return len(links & gold) - SPURIOUS * len(links - gold)
 
     def links(edit: tuple) -> set:
         (i, a), (j, b) = edit

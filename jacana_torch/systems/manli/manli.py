@@ -1,48 +1,50 @@
-"""MANLI (MacCartney, Galley & Manning 2008): phrases edited into each other, found by simulated annealing."""
+"""Alignment by phrase edits: MANLI (MacCartney et al. 2008) and MANLI-Exact (Thadani & McKeown 2011)."""
 
 from __future__ import annotations
 
 import logging
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import numpy as np
 
 from ...aligners.base import Step, TrainingReport, Watcher, learnable
 from ...errors import ConfigError, ModelError
 from ...types import Alignment, Example, SentencePair
-from .annealing import Schedule, anneal
+from ...util.batches import portions
+from .averaged_perceptron import Progress, Rates, learn
+from .edit_decoding import Schedule, anneal, conditions, decode, decode_under
 from .edit_features import Edit, Extractor, Problem
-from .gold_edits import links_of, reachable
-from .lexical_similarity import Similarity
-from .packing import decode
-from .perceptron import Progress, Rates, learn
+from .phrase_similarity import Similarity, coverage
 
 log = logging.getLogger(__name__)
+
 AT_ONCE = 2_000_000  # edits of the pairs whose features are computed together
-RAW = 200  # edits: where more look good, weights are young, and exact decoding in training is not worth its time
+RAW = 200  # positive gains beyond which training anneals: young weights make exact decoding slow
+SPURIOUS = 0.9  # cost of a phrase's link that gold lacks; below 1, so that runs of links are merged
+_TIE = 1e-3
 
 
 @dataclass
 class Manli:
-    """EQ, SUB, DEL and INS edits of phrases, a linear score, an averaged perceptron, simulated annealing.
+    """EQ, SUB, DEL and INS edits of phrases; a linear score; an averaged perceptron; simulated annealing.
 
     `max_phrase`  the most tokens of a phrase, on either side; deletions and insertions are of single tokens.
-    `wordnet`, `vectors`, `ppdb`  the resources whose maximum is the lexical similarity, besides spelling. Vectors
-                  stand for the paper's distributional similarity; NomBank and Jiang & Conrath's are absent.
-    `steps`, `temperature`, `cooling`  the annealing's N, T0 and r; `seed` also of the order of training examples.
+    `wordnet`, `vectors`, `ppdb`  the resources of the lexical similarity, besides spelling. Word vectors replace
+                  the paper's distributional similarity. NomBank and Jiang & Conrath's measure are left out.
+    `steps`, `temperature`, `cooling`  the annealing's N, T0 and r.
     `epochs`, `burn_in`, `rate`, `decay`, `normalise`  the perceptron's N, N0, R0, r, and L2 normalisation, which
                   Thadani & McKeown leave out.
-    `train_by`    "exact" decoding while training, as Thadani & McKeown, or the paper's "annealing".
-    `sharpness`   what a gold edit adds to the score on average, with the weights that come out: no best alignment
-                  depends on their scale, but how soon the annealing settles does.
+    `train_by`    decoding while training: "exact", as Thadani & McKeown, or "annealing", as in the paper.
+    `sharpness`   scales the trained weights, so that a gold edit adds this much to the score on average. The best
+                  alignment does not depend on the scale, but how soon the annealing settles does.
+    `seed`        of the annealing, and of the order of the training examples.
 
-    Constituents are base phrases seen in the tags, so no parse is needed. Beyond the paper, features say whether
-    EQ edits have the same form, let the similarity be worth more by steps and next to matching neighbours, and
-    look for neighbours up to three tokens away or behind one that is skipped; and what the perceptron stores of
-    an epoch are its mean weights, not its last ones.
+    Constituents are base phrases by tags, so no parse is needed. Beyond the paper, there are features for equal
+    forms, for levels of the similarity, for the similarity next to matching neighbours, and for neighbours up to
+    three tokens away or behind one skipped token. The perceptron averages the mean weights of every epoch, not the
+    last ones.
     """
 
     max_phrase: int = 6
@@ -64,14 +66,17 @@ class Manli:
 
     def __post_init__(self) -> None:
         if self.train_by not in ("exact", "annealing"):
-            raise ConfigError(f"train_by={self.train_by!r} is neither exact nor annealing")
+            raise ConfigError(f"train_by={self.train_by!r}: choose exact or annealing")
         if not 1 <= self.max_phrase <= 12:
             raise ConfigError(f"max_phrase={self.max_phrase}: a phrase has between 1 and 12 tokens")
         if self.seed < 0 or not 0 < self.sharpness < np.inf:
-            raise ConfigError(f"seed={self.seed}, sharpness={self.sharpness}: not negative, and positive")
+            raise ConfigError(
+                f"seed={self.seed} must not be negative, and sharpness={self.sharpness} must be positive"
+            )
         self._rates = Rates(self.epochs, self.burn_in, self.rate, self.decay, self.normalise)
         self._schedule = Schedule(self.steps, self.temperature, self.cooling)
         self._progress: Progress | None = None
+        self.extract = Extractor(Similarity(self.wordnet, self.vectors, self.ppdb), self.max_phrase)
 
     @property
     def requires(self) -> tuple[str, ...]:
@@ -79,16 +84,40 @@ class Manli:
 
     @property
     def resources(self) -> tuple[str, ...]:
-        return self._similarity.resources
+        return self.extract.similarity.resources
 
-    @cached_property
-    def _similarity(self) -> Similarity:
-        return Similarity(self.wordnet, self.vectors, self.ppdb)
+    # Alignment
 
-    @cached_property
-    def extract(self) -> Extractor:
-        """Pairs in, the features of all their edits out."""
-        return Extractor(self._similarity, self.max_phrase)
+    def align(self, pairs: Sequence[SentencePair]) -> list[Alignment]:
+        """Align pairs. The score of an alignment is that of all its edits, including deletions and insertions."""
+        columns, out = self.extract.columns, []
+        for batch in portions(pairs, self._n_edits, AT_ONCE):
+            for pair, problem in zip(batch, self.extract(batch), strict=True):
+                m, n = len(pair.source), len(pair.target)
+                if not (m and n):
+                    out.append(Alignment(m, n))
+                    continue
+                if self.weights is None:
+                    raise ModelError("this aligner has not been trained: fit it, or go on with resume=DIR")
+                gains = columns.gains(problem, self.weights)
+                edits = self.edits(pair, problem, gains)
+                score = columns.base(problem, self.weights) + float(sum(gains[edit] for edit in edits))
+                out.append(Alignment(m, n, links_of(edits, problem), score=score))
+        return out
+
+    def edits(self, pair: SentencePair, problem: Problem, gains: np.ndarray) -> list[Edit]:
+        """Decode by annealing. The random numbers depend only on the seed and on the words of the pair."""
+        words = "\n".join(" ".join(sentence.tokens) for sentence in (pair.source, pair.target))
+        random = np.random.default_rng([self.seed, zlib.crc32(words.encode())])
+        return anneal(gains, problem.source, problem.target, self._schedule, random)
+
+    def problems(self, pairs: Sequence[SentencePair]) -> list[Problem]:
+        """Compute the features of all edits of each pair; they take eight bytes per edit."""
+        batches = portions(pairs, self._n_edits, AT_ONCE)
+        return [problem for batch in batches for problem in self.extract(batch)]
+
+    def _n_edits(self, pair: SentencePair) -> int:
+        return len(pair.source) * len(pair.target) * self.max_phrase**2
 
     # Training
 
@@ -96,20 +125,18 @@ class Manli:
         self, examples: Sequence[Example], dev: Sequence[Example] = (), watch: Watcher | None = None
     ) -> TrainingReport:
         examples = learnable(examples)
-        problems = self.problems([e.pair for e in examples])
+        columns, problems = self.extract.columns, self.problems([e.pair for e in examples])
         alignments = [e.gold for e in examples if e.gold is not None]
         gold = [reachable(alignment, problem) for alignment, problem in zip(alignments, problems, strict=True)]
-        progress = self._begin()
+        progress = self._progress
+        if progress is None or progress.epoch >= self.epochs:  # a complete training starts again from its weights
+            size = len(columns.names)
+            progress = Progress(np.zeros(size) if self.weights is None else self.weights.copy(), np.zeros(size))
         loss, interrupted = 0.0, False
         try:
-            for epoch in learn(
-                problems, gold, self.extract.columns, self._guess, self._rates, self.seed, progress
-            ):
-                self.weights, self._progress = (
-                    self._scaled(progress.average(self._rates), problems, gold),
-                    progress,
-                )
-                loss = epoch.loss
+            for epoch in learn(problems, gold, columns, self._decode, self._rates, self.seed, progress):
+                self.weights = self._scaled(progress.average(self._rates), problems, gold)
+                self._progress, loss = progress, epoch.loss
                 if watch is not None:
                     watch(Step("aligned", epoch.number, epoch.loss, epoch.change, self))
         except KeyboardInterrupt:
@@ -117,87 +144,27 @@ class Manli:
                 raise
             interrupted = True
         log.info("%d epochs, loss %.4f", progress.epoch, loss)
-        return self._report(alignments, problems, gold, progress.epoch, loss, interrupted)
-
-    def _begin(self) -> Progress:
-        """Where training was left; a finished one starts once more, from what was learnt."""
-        size = len(self.extract.columns.names)
-        if self._progress is not None and self._progress.epoch < self.epochs:
-            return self._progress
-        return Progress(np.zeros(size) if self.weights is None else self.weights.copy(), np.zeros(size))
-
-    def _report(
-        self,
-        alignments: Sequence[Alignment],
-        problems: Sequence[Problem],
-        gold: Sequence[list[Edit]],
-        epochs: int,
-        loss: float,
-        interrupted: bool,
-    ) -> TrainingReport:
         kept = [links_of(edits, problem) for edits, problem in zip(gold, problems, strict=True)]
         dropped = sum(len(a.sure - links) for a, links in zip(alignments, kept, strict=True))
         total = sum(len(a.sure) for a in alignments)
         exact = sum(a.sure == links for a, links in zip(alignments, kept, strict=True))
-        note = f"{exact} of {len(kept)} gold alignments are phrases edited one to one as they are"
-        log.info("%s; %d of %d links are out of reach", note, dropped, total)
-        done = {"aligned": epochs}
+        note = f"{exact} of {len(kept)} gold alignments consist of phrases edited one to one"
+        log.info("%s; %d of %d links cannot be reached", note, dropped, total)
+        done = {"aligned": progress.epoch}
         return TrainingReport({"aligned": loss}, done, not interrupted, interrupted, dropped, total, (note,))
 
-    def _guess(self, problem: Problem, weights: np.ndarray, random: np.random.Generator) -> list[Edit]:
+    def _decode(self, problem: Problem, weights: np.ndarray, random: np.random.Generator) -> list[Edit]:
+        """Decode while training."""
         gains = self.extract.columns.gains(problem, weights)
         if self.train_by == "exact" and np.count_nonzero(gains > 0) <= RAW:
             return decode(gains, problem.source, problem.target)
         return anneal(gains, problem.source, problem.target, self._schedule, random)
 
     def _scaled(self, weights: np.ndarray, problems: Sequence[Problem], gold: Sequence[list[Edit]]) -> np.ndarray:
-        """The weights times a factor: that of `sharpness`."""
+        """Scale the weights as `sharpness` says."""
         columns, edits = self.extract.columns, sum(map(len, gold))
         total = sum(weights @ columns.features(*one) for one in zip(problems, gold, strict=True))
         return weights * (self.sharpness * edits / total) if total > 0 else weights
-
-    # Alignment
-
-    def problems(self, pairs: Sequence[SentencePair]) -> list[Problem]:
-        """The features of all edits of each pair; eight bytes an edit."""
-        return [problem for batch in self._batches(pairs) for problem in self.extract(batch)]
-
-    def _batches(self, pairs: Sequence[SentencePair]) -> Iterator[Sequence[SentencePair]]:
-        """The pairs in order, in batches that fit in memory."""
-        edits = [len(p.source) * len(p.target) * self.max_phrase**2 for p in pairs]
-        start = total = 0
-        for k, size in enumerate(edits):
-            if total + size > AT_ONCE and k > start:
-                yield pairs[start:k]
-                start, total = k, 0
-            total += size
-        if start < len(pairs):
-            yield pairs[start:]
-
-    def align(self, pairs: Sequence[SentencePair]) -> list[Alignment]:
-        """The score of each alignment is the sum of its edits', deletions and insertions among them."""
-        return [alignment for batch in self._batches(pairs) for alignment in self._align(batch)]
-
-    def _align(self, pairs: Sequence[SentencePair]) -> list[Alignment]:
-        out = []
-        for pair, problem in zip(pairs, self.extract(pairs), strict=True):
-            m, n = len(pair.source), len(pair.target)
-            if not (m and n):
-                out.append(Alignment(m, n))
-                continue
-            if self.weights is None:
-                raise ModelError("this aligner has not been trained: fit it, or go on with resume=DIR")
-            gains = self.extract.columns.gains(problem, self.weights)
-            edits = self.edits(pair, problem, gains)
-            score = self.extract.columns.base(problem, self.weights) + float(sum(gains[edit] for edit in edits))
-            out.append(Alignment(m, n, links_of(edits, problem), score=score))
-        return out
-
-    def edits(self, pair: SentencePair, problem: Problem, gains: np.ndarray) -> list[Edit]:
-        """What the annealing finds; chance depends on the seed and the words, not on the company of the pair."""
-        words = "\n".join(" ".join(sentence.tokens) for sentence in (pair.source, pair.target))
-        random = np.random.default_rng([self.seed, zlib.crc32(words.encode())])
-        return anneal(gains, problem.source, problem.target, self._schedule, random)
 
     # Persistence
 
@@ -214,13 +181,13 @@ class Manli:
         return state
 
     def restore(self, state: Mapping[str, np.ndarray | list[str]]) -> None:
-        if not state:  # saved before it was trained
+        if not state:  # saved untrained
             return
         names, weights = list(state["names"]), np.asarray(state["weights"], dtype=np.float64)
         if names != list(self.extract.columns.names):
             raise ConfigError(
                 f"the model has {len(names)} features, and max_phrase={self.max_phrase} makes "
-                f"{len(self.extract.columns.names)} of which some have other names"
+                f"{len(self.extract.columns.names)}, of which some have other names"
             )
         if weights.shape != (len(names),) or not np.isfinite(weights).all():
             raise ConfigError(f"{weights.shape} weights for {len(names)} features, or some that are not finite")
@@ -228,3 +195,52 @@ class Manli:
         if "epoch" in state:
             current, total = (np.asarray(state[key], dtype=np.float64) for key in ("current", "total"))
             self._progress = Progress(current, total, int(np.asarray(state["epoch"])[0]))
+
+
+@dataclass
+class ManliExact(Manli):
+    """The same model, decoded exactly and under constraints over a parse.
+
+    `modifier`, `lineage`: the constraints M and L, which need a parse. As in the paper, they hold in alignment and
+    not in training, because gold alignments sometimes violate them.
+    """
+
+    modifier: bool = True
+    lineage: bool = True
+
+    @property
+    def requires(self) -> tuple[str, ...]:
+        return ("head", "lemma", "pos") if self.modifier or self.lineage else ("lemma", "pos")
+
+    def edits(self, pair: SentencePair, problem: Problem, gains: np.ndarray) -> list[Edit]:
+        required = conditions(pair, self.modifier, self.lineage) if self.modifier or self.lineage else []
+        return decode_under(gains, problem.source, problem.target, required)
+
+
+def reachable(gold: Alignment, problem: Problem) -> list[Edit]:
+    """Return the edits that training aims at: those whose links are nearest to gold.
+
+    Contiguous links become phrases, of which every token has a link. Of the links of a word that no phrase holds
+    together, those remain that agree best with the others; similarity breaks ties.
+    """
+    source, target = problem.source, problem.target
+    links = np.zeros((source.n, target.n))
+    if gold.sure:
+        links[tuple(np.array(sorted(gold.sure)).T)] = 1.0
+    total = np.pad(links, ((1, 0), (1, 0))).cumsum(axis=0).cumsum(axis=1)
+    found = total[source.end[:, None], target.end] - total[source.start[:, None], target.end]
+    found -= total[source.end[:, None], target.start] - total[source.start[:, None], target.start]
+    spurious = source.length[:, None] * target.length - found
+    gains = found - SPURIOUS * spurious + _TIE * problem.similarity * found
+    return decode(np.where(coverage(links, source, target) > 1 - _TIE, gains, 0.0), source, target)
+
+
+def links_of(edits: Sequence[Edit], problem: Problem) -> frozenset[tuple[int, int]]:
+    """Link each token of an edit's source phrase to each token of its target phrase."""
+    source, target = problem.source, problem.target
+    return frozenset(
+        (i, j)
+        for s, t in edits
+        for i in range(int(source.start[s]), int(source.end[s]))
+        for j in range(int(target.start[t]), int(target.end[t]))
+    )

@@ -1,7 +1,6 @@
-"""The averaged perceptron of Figure 3 of MacCartney et al.: problems with gold edits in, weights out.
+"""The averaged perceptron of MacCartney et al. (2008), Figure 3.
 
-As it stands after an epoch it can be stopped, saved and gone on with: the epochs to come are the same as if
-nothing had happened.
+Training can be stopped after any epoch, saved and resumed. The remaining epochs do not change by that.
 """
 
 from __future__ import annotations
@@ -19,8 +18,12 @@ Decode = Callable[[Problem, np.ndarray, np.random.Generator], list[Edit]]
 
 @dataclass(frozen=True)
 class Rates:
-    """`epochs` (N), of which the first `burn_in` (N0) are not averaged; the first rate is `rate` (R0) times
-    `decay` (r). `normalise`: to length 1 after every epoch, as in the paper; Thadani & McKeown do without."""
+    """Settings of the perceptron.
+
+    `epochs` (N), of which the first `burn_in` (N0) are not averaged. The learning rate of epoch i is `rate` (R0)
+    times `decay` (r) to the power of i. `normalise`: scale the weights to length 1 after every epoch, as in the
+    paper; Thadani & McKeown do not.
+    """
 
     epochs: int = 50
     burn_in: int = 10
@@ -30,28 +33,28 @@ class Rates:
 
     def __post_init__(self) -> None:
         if not (0 <= self.burn_in < self.epochs):
-            raise ConfigError(f"burn_in={self.burn_in}, epochs={self.epochs}: some epochs must be averaged")
+            raise ConfigError(f"burn_in={self.burn_in} must be at least 0 and below epochs={self.epochs}")
         if not (0 < self.rate < np.inf and 0 < self.decay <= 1):
-            raise ConfigError(f"rate={self.rate}, decay={self.decay}: positive, and decay at most 1")
+            raise ConfigError(f"rate={self.rate}, decay={self.decay}: both must be positive, and decay at most 1")
 
 
 @dataclass
 class Progress:
-    """`current` weights, the `total` of those of the epochs that count, and how many epochs are done."""
+    """State between epochs: `current` weights, the `total` over the averaged epochs, and the epochs done."""
 
     current: np.ndarray
     total: np.ndarray
     epoch: int = 0
 
     def average(self, rates: Rates) -> np.ndarray:
-        """The weights to align with: the mean of the epochs after the burn-in, or the current ones before."""
+        """The weights to align with: the mean of the averaged epochs; during the burn-in, the current weights."""
         counted = self.epoch - rates.burn_in
         return self.total / counted if counted > 0 else self.current
 
 
 @dataclass(frozen=True)
 class Epoch:
-    """`loss`: how much better than gold the decoder's edits scored, on average. `change`: of the weights."""
+    """`loss`: the mean margin by which the decoder's edits outscored gold. `change`: the norm of the update."""
 
     number: int
     loss: float
@@ -67,7 +70,7 @@ def learn(
     seed: int,
     progress: Progress,
 ) -> Iterator[Epoch]:
-    """Runs the epochs that are left, and tells of each; `progress` changes only between two of them."""
+    """Run the remaining epochs and yield each. `progress` changes only between epochs."""
     wanted = [columns.features(problem, edits) for problem, edits in zip(problems, gold, strict=True)]
     while progress.epoch < rates.epochs:
         epoch = progress.epoch + 1
