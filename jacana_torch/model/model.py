@@ -1,13 +1,12 @@
-"""A model is an annotator and an aligner: strings, tokens or annotated pairs in, alignments out."""
+"""A model: an annotator and an aligner, from strings, tokens or annotated pairs to alignments."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
-import numpy as np
-
-from ..aligners.base import Aligner, CannotExplain, Directional, Explains, LinksOnly, Trainable
+from ..aligners.base import Aligner, CannotExplain, Directional, Explains, LinksOnly
 from ..annotate import Annotator
 from ..annotate.tokenize import tokenize
 from ..errors import ConfigError, JacanaError
@@ -15,22 +14,127 @@ from ..explain import Explanation
 from ..types import PROVIDERS, Alignment, Sentence, SentencePair, resources_of
 
 Side = str | Sequence[str] | Sentence
+Pair = SentencePair | tuple[Side, Side]
 Annotate = Callable[[Sequence[SentencePair]], list[SentencePair]]
 
 
-def as_pair(pair: SentencePair | tuple[Side, Side]) -> SentencePair:
-    """Strings are tokenised, lists of tokens taken as they are."""
+@dataclass
+class Model:
+    """Aligns pairs of sentences.
+
+    `annotate` fills the layers that `aligner` reads. Pairs that have these layers already are not annotated again.
+    """
+
+    aligner: Aligner
+    annotate: Annotate | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.aligner, Aligner):
+            raise ConfigError(f"a model needs an aligner; {type(self.aligner).__name__} is not an Aligner")
+        if self.annotate is not None and not callable(self.annotate):
+            raise ConfigError(f"{type(self.annotate).__name__} is not an Annotator")
+
+    @property
+    def requires(self) -> tuple[str, ...]:
+        """The annotation layers that the aligner reads."""
+        return tuple(self.aligner.requires)
+
+    @property
+    def resources(self) -> tuple[str, ...]:
+        """The linguistic data that the model reads. An aligner that reads no layers needs none of its annotator."""
+        return resources_of(self.aligner, self.annotate) if self.requires else resources_of(self.aligner)
+
+    def check(self) -> None:
+        """Raise an error if the annotator cannot fill what the aligner reads, or if resources are missing."""
+        from .. import resources
+
+        # Without an annotator, corpora may bring their layers.
+        provided = self.annotate.provides if isinstance(self.annotate, Annotator) else ()
+        missing = [layer for layer in self.requires if layer not in provided]
+        if provided and missing:
+            able = sorted(set.intersection(*(set(PROVIDERS.get(layer, ())) for layer in missing)))
+            advice = f"annotate={' or annotate='.join(able)} does" if able else "no known annotator does"
+            raise ConfigError(
+                f"the features read {', '.join(self.requires)}, and {type(self.annotate).__name__} does not fill "
+                f"{', '.join(missing)} (it fills {', '.join(provided)}): {advice}"
+            )
+        for name in self.resources:
+            resources.path(name)  # raises MissingResource, which says how to install it
+
+    def prepare(self, pairs: Sequence[Pair]) -> list[SentencePair]:
+        """Tokenise strings, and annotate the pairs that lack a layer that the aligner reads."""
+        ready = [as_pair(pair) for pair in pairs]
+        required = set(self.aligner.requires)
+        if self.annotate is None or not required:
+            return ready
+        incomplete = [
+            k
+            for k, pair in enumerate(ready)
+            if not (required <= pair.source.layers.keys() and required <= pair.target.layers.keys())
+        ]
+        if incomplete:
+            for k, pair in zip(incomplete, self.annotate([ready[k] for k in incomplete]), strict=True):
+                ready[k] = pair
+        return ready
+
+    def align(
+        self, pairs: Sequence[Pair], symmetrize: str | None = None, confidence: bool = True
+    ) -> list[Alignment]:
+        """Align each pair, in order.
+
+        `symmetrize` names another symmetrizer than the model's own. Without `confidence`, alignments have links
+        alone, which is faster.
+        """
+        ready = self.prepare(pairs)
+        self._check_symmetrizer(symmetrize)
+        if isinstance(self.aligner, Directional):
+            found = self.aligner.align(ready, symmetrize, confidence)
+        elif isinstance(self.aligner, LinksOnly) and not confidence:
+            found = self.aligner.align_links(ready)
+        else:
+            found = self.aligner.align(ready)
+        explain = partial(_explain, self, symmetrize)
+        alignments = []
+        for alignment, pair in zip(found, ready, strict=True):
+            if not confidence and (alignment.confidence or alignment.score is not None):
+                alignment = replace(alignment, confidence={}, score=None)
+            alignments.append(alignment.of(pair, explain))
+        return alignments
+
+    def explain(self, pair: Pair, symmetrize: str | None = None) -> Explanation:
+        """Say why words are linked and others are not: `.link(i, j)`, `.links()`, `.to_dict()`, `.to_text()`."""
+        return next(self.explanations([pair], symmetrize))
+
+    def explanations(self, pairs: Sequence[Pair], symmetrize: str | None = None) -> Iterator[Explanation]:
+        """Explain many pairs, in order, which is faster than one by one.
+
+        If the aligner cannot give reasons, each explanation has a note that says so. An explanation keeps the
+        features of the pairs around it in memory, so do not collect many of them; `to_dict` keeps nothing.
+        """
+        ready = self.prepare(pairs)
+        self._check_symmetrizer(symmetrize)
+        reason = "it is not a linear model"
+        if isinstance(self.aligner, Explains):
+            try:
+                return self.aligner.explain(ready, symmetrize)
+            except CannotExplain as error:
+                reason = str(error)
+        note = f"{type(self.aligner).__name__} gives no reasons for its links: {reason}"
+        found = self.align(ready, symmetrize)
+        return (Explanation(*both, note=note) for both in zip(ready, found, strict=True))
+
+    def _check_symmetrizer(self, symmetrize: str | None) -> None:
+        if symmetrize is not None and not isinstance(self.aligner, Directional):
+            raise ConfigError(f"{type(self.aligner).__name__} has one direction, so there is nothing to symmetrize")
+
+
+def as_pair(pair: Pair) -> SentencePair:
+    """A pair of two sides. Strings are tokenised; lists are taken as tokens."""
     if isinstance(pair, SentencePair):
         return pair
     if isinstance(pair, str) or len(pair) != 2:
         raise ConfigError(f"a pair is two sentences, each a string or a list of tokens, not {str(pair)[:80]!r}")
     return SentencePair(_as_sentence(pair[0]), _as_sentence(pair[1]))
-
-
-def _links_alone(alignment: Alignment) -> Alignment:
-    if alignment.score is None and not alignment.confidence:
-        return alignment
-    return replace(alignment, confidence={}, score=None)
 
 
 def _as_sentence(side: Side) -> Sentence:
@@ -44,126 +148,9 @@ def _as_sentence(side: Side) -> Sentence:
     return Sentence(tokens)
 
 
-@dataclass(frozen=True)
-class _Explainer:
-    """What alignments of one call of `align` ask for reasons; it holds no features."""
-
-    model: Model
-    symmetrize: str | None
-
-    def __call__(self, alignment: Alignment) -> Explanation:
-        explanation = self.model.explain(alignment.pair, self.symmetrize)
-        if explanation.alignment != alignment:
-            raise JacanaError("the model has changed since it made this alignment: align the pair again")
-        return explanation
-
-
-@dataclass
-class Model:
-    """`annotate` fills the layers that `aligner` reads; pairs that have them already are left alone."""
-
-    aligner: Aligner
-    annotate: Annotate | None = None
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.aligner, Aligner):
-            raise ConfigError(f"a model needs an aligner, and {type(self.aligner).__name__} is none")
-        if self.annotate is not None and not callable(self.annotate):
-            raise ConfigError(f"{type(self.annotate).__name__} is no annotator")
-
-    @property
-    def requires(self) -> tuple[str, ...]:
-        return tuple(self.aligner.requires)
-
-    @property
-    def resources(self) -> tuple[str, ...]:
-        """Linguistic data that it reads; the annotator's only where the aligner reads any layer at all."""
-        return resources_of(self.aligner, self.annotate) if self.requires else resources_of(self.aligner)
-
-    def check(self) -> None:
-        """Before any work: does the annotator fill what the aligner reads, and is their data on this machine?"""
-        from .. import resources
-
-        provided = self.annotate.provides if isinstance(self.annotate, Annotator) else ()
-        lacking = [layer for layer in self.requires if layer not in provided]
-        if provided and lacking:  # without an annotator, corpora may bring their layers
-            able = [set(PROVIDERS.get(layer, ())) for layer in lacking]
-            others = sorted(set.intersection(*able))
-            advice = (
-                f"annotate={' or annotate='.join(others)} does" if others else "no annotator that we know does"
-            )
-            raise ConfigError(
-                f"the features read {', '.join(self.requires)}, and {type(self.annotate).__name__} does not fill "
-                f"{', '.join(lacking)} (it fills {', '.join(provided) or 'nothing'}): {advice}"
-            )
-        for name in self.resources:
-            resources.path(name)  # MissingResource says how to get it
-
-    def prepare(self, pairs: Sequence[SentencePair | tuple[Side, Side]]) -> list[SentencePair]:
-        """Pairs as the aligner needs them."""
-        ready = [as_pair(pair) for pair in pairs]
-        if self.annotate is None:
-            return ready
-        lacking = [k for k, pair in enumerate(ready) if self._lacks(pair)]
-        if lacking:
-            for k, pair in zip(lacking, self.annotate([ready[k] for k in lacking]), strict=True):
-                ready[k] = pair
-        return ready
-
-    def _lacks(self, pair: SentencePair) -> bool:
-        return any(layer not in side.layers for layer in self.requires for side in (pair.source, pair.target))
-
-    def align(
-        self,
-        pairs: Sequence[SentencePair | tuple[Side, Side]],
-        symmetrize: str | None = None,
-        confidence: bool = True,
-    ) -> list[Alignment]:
-        """One alignment a pair, in order. `symmetrize` overrides how the two directions are joined; without
-        `confidence` there are links alone, which is faster."""
-        ready = self.prepare(pairs)
-        self._check_directions(symmetrize)
-        if isinstance(self.aligner, Directional):
-            found = self.aligner.align(ready, symmetrize, confidence)
-        elif isinstance(self.aligner, LinksOnly) and not confidence:
-            found = self.aligner.align_links(ready)
-        else:
-            found = self.aligner.align(ready)
-        if not confidence:
-            found = [_links_alone(alignment) for alignment in found]
-        explainer = _Explainer(self, symmetrize)
-        return [alignment.of(pair, explainer) for alignment, pair in zip(found, ready, strict=True)]
-
-    def _check_directions(self, symmetrize: str | None) -> None:
-        if symmetrize is not None and not isinstance(self.aligner, Directional):
-            raise ConfigError(
-                f"{type(self.aligner).__name__} has one direction, so there is nothing to symmetrize"
-            )
-
-    def explain(self, pair: SentencePair | tuple[Side, Side], symmetrize: str | None = None) -> Explanation:
-        """Why words are linked and others are not: `.link(i, j)`, `.links()`, `.to_dict()`, `.to_text()`."""
-        return next(self.explanations([pair], symmetrize))
-
-    def explanations(
-        self, pairs: Sequence[SentencePair | tuple[Side, Side]], symmetrize: str | None = None
-    ) -> Iterator[Explanation]:
-        """One a pair, in order, which is faster for many than one by one. Those of an aligner that cannot give
-        reasons say so. Hold few: each keeps the features of its neighbours alive (`to_dict` does not)."""
-        ready = self.prepare(pairs)
-        self._check_directions(symmetrize)
-        reason = "it is no linear model"
-        if isinstance(self.aligner, Explains):
-            try:
-                return self.aligner.explain(ready, symmetrize)
-            except CannotExplain as error:
-                reason = str(error)
-        note = f"{type(self.aligner).__name__} gives no reasons for its links: {reason}"
-        found = self.align(ready, symmetrize)
-        return (Explanation(*both, note=note) for both in zip(ready, found, strict=True))
-
-    def state(self) -> dict[str, np.ndarray | list[str]]:
-        return dict(self.aligner.state()) if isinstance(self.aligner, Trainable) else {}
-
-    def restore(self, state: Mapping[str, np.ndarray | list[str]]) -> None:
-        if isinstance(self.aligner, Trainable):
-            self.aligner.restore(state)
+def _explain(model: Model, symmetrize: str | None, alignment: Alignment) -> Explanation:
+    """Explain an alignment that this model made; see `Alignment.explain`."""
+    explanation = model.explain(alignment.pair, symmetrize)
+    if explanation.alignment != alignment:
+        raise JacanaError("the model has changed since it made this alignment: align the pair again")
+    return explanation

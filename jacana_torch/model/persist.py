@@ -1,7 +1,8 @@
-"""A model is a directory: config.json (what to build), weights.safetensors (what was learnt), signature.json.
+"""Save and load models, and list those that come with the package.
 
-A model and what is to be said of it in; a directory out, and back. Nothing else is read from it, and what is built
-is built by `construct`, which trusts no foreign classes.
+A model is a directory of three files: `config.json` says what to build, `weights.safetensors` holds what was learnt,
+and `signature.json` tells on what and how it was trained. Loading reads nothing else, and builds only classes that
+`build` trusts.
 """
 
 from __future__ import annotations
@@ -18,55 +19,55 @@ from typing import Any
 
 import numpy as np
 
+from ..aligners.base import State, Trainable
 from ..encoders.checkpoint import ENCODERS
 from ..errors import ConfigError, JacanaError, MissingResource, ModelError
-from ..util.build import build, trusted
+from ..util.build import build
 from ..version import __version__
 from . import untrained as systems
 from .model import Model
-from .renamed import renamed
-
-__all__ = [
-    "ModelInfo", "best_available", "build", "check_destination", "load", "locate", "names", "read_config",
-    "read_signature", "resources_of", "save", "shipped", "trusted", "untrained", "write_json",
-]  # fmt: skip
+from .renamed import current
 
 log = logging.getLogger(__name__)
 
 CONFIG, WEIGHTS, SIGNATURE = "config.json", "weights.safetensors", "signature.json"
 SHIPPED = Path(__file__).parent / "shipped"
 _FORMAT = 1
-_WRITER = "jacana_torch"  # the key of the version that wrote the weights
+_WRITER = "jacana_torch"  # the metadata key of the version that wrote the weights
+
+
+# Saving
 
 
 def check_destination(directory: str | Path) -> None:
-    """Before any work: an error if writing a model there would delete anything but a model."""
+    """Raise an error if writing a model to this directory would delete anything but a model."""
     directory = Path(directory)
     if directory.is_dir():
-        others = sorted({path.name for path in directory.iterdir()} - {CONFIG, WEIGHTS, SIGNATURE})
+        others = sorted(set(os.listdir(directory)) - {CONFIG, WEIGHTS, SIGNATURE})
         if others:
             raise ModelError(
-                f"{directory}: holds other things than a model ({', '.join(others[:3])}): name a new one"
+                f"{directory}: holds files that are not part of a model ({', '.join(others[:3])}): name a new "
+                "directory"
             )
     elif directory.exists() or directory.is_symlink():
         raise ModelError(f"{directory}: is not a directory, so no model can be written there")
 
 
 def save(model: Model, directory: str | Path, config: Mapping[str, Any], signature: Mapping[str, Any]) -> Path:
-    """Write a model directory, whole or not at all; an existing model there is replaced.
+    """Write a model directory completely or not at all, replacing a model that is already there.
 
-    `config` holds what `build` makes the model of under "model"; see `ModelInfo` for what else it may say.
+    `config` holds what `build` makes the model of under "model", and optionally "description" and "resources".
     """
     directory = Path(directory)
     check_destination(directory)
     directory.parent.mkdir(parents=True, exist_ok=True)
     fresh = Path(tempfile.mkdtemp(prefix=f".{directory.name}.", dir=directory.parent))
     try:
-        _write_state(fresh / WEIGHTS, model.state())
+        _write_state(fresh / WEIGHTS, model.aligner.state() if isinstance(model.aligner, Trainable) else {})
         write_json(fresh / CONFIG, {"format": _FORMAT, **config})
         write_json(fresh / SIGNATURE, {"version": __version__, **signature})
         fresh.chmod(0o755)
-        for path in fresh.iterdir():  # weights are written for their owner alone, and models are for everybody
+        for path in fresh.iterdir():  # temporary files are readable by their owner alone
             path.chmod(0o644)
         _put_in_place(fresh, directory)
     except BaseException:
@@ -76,7 +77,8 @@ def save(model: Model, directory: str | Path, config: Mapping[str, Any], signatu
 
 
 def _put_in_place(fresh: Path, directory: Path) -> None:
-    """A directory that is not empty cannot be replaced in one step: the old model steps aside first."""
+    """Rename `fresh` to `directory`. A directory that is not empty cannot be replaced in one step, so it is renamed
+    first, and renamed back if the second step fails."""
     if not directory.exists():
         os.replace(fresh, directory)
         return
@@ -92,84 +94,50 @@ def _put_in_place(fresh: Path, directory: Path) -> None:
 
 
 def write_json(path: Path, value: Mapping[str, Any]) -> None:
-    """A JSON file, whole or not at all."""
+    """Write a JSON file completely or not at all."""
     fresh = path.with_name(f".{path.name}.{os.getpid()}")
     fresh.write_text(json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
     os.replace(fresh, path)
 
 
-def _write_state(path: Path, state: Mapping[str, np.ndarray | list[str]]) -> None:
-    """Arrays as tensors; lists of names as metadata, which safetensors keeps as strings."""
+def _write_state(path: Path, state: State) -> None:
+    """Write arrays as tensors, and lists of strings as metadata, for safetensors has no arrays of strings.
+
+    The header is sorted afterwards: safetensors shuffles it, and equal models should be equal files. The version in
+    the metadata also keeps the header of a model without any weights readable.
+    """
     from safetensors.numpy import save
 
-    arrays = {key: np.ascontiguousarray(value) for key, value in state.items() if isinstance(value, np.ndarray)}
-    names = {key: json.dumps(value, ensure_ascii=False) for key, value in state.items() if isinstance(value, list)}
-    # The version also makes the header of a model that has learnt nothing one that can be read.
-    path.write_bytes(_in_order(save(arrays, {_WRITER: json.dumps(__version__), **names})))
-
-
-def _in_order(content: bytes) -> bytes:
-    """The same file with its header sorted: safetensors shuffles it, and equal models should be equal files."""
+    arrays, metadata = {}, {_WRITER: json.dumps(__version__)}
+    for key, value in state.items():
+        if isinstance(value, np.ndarray):
+            arrays[key] = np.ascontiguousarray(value)
+        else:
+            metadata[key] = json.dumps(value, ensure_ascii=False)
+    content = save(arrays, metadata)
     end = 8 + int.from_bytes(content[:8], "little")
     header = json.dumps(json.loads(content[8:end]), sort_keys=True, ensure_ascii=False).encode()
     header += b" " * (-len(header) % 8)
-    return len(header).to_bytes(8, "little") + header + content[end:]
+    path.write_bytes(len(header).to_bytes(8, "little") + header + content[end:])
 
 
-def _read_state(path: Path) -> dict[str, np.ndarray | list[str]]:
-    from safetensors import SafetensorError, safe_open
-
-    try:
-        with safe_open(path, framework="numpy") as file:
-            state: dict[str, np.ndarray | list[str]] = {key: file.get_tensor(key) for key in file.keys()}
-            metadata = file.metadata() or {}
-        return state | {key: json.loads(value) for key, value in metadata.items() if key != _WRITER}
-    except (SafetensorError, OSError, ValueError, RecursionError) as error:
-        raise ModelError(f"{path}: the weights cannot be read ({error}); is the file cut short?") from None
-
-
-def _read_json(path: Path) -> dict[str, Any]:
-    try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise ModelError(f"{path}: cannot be read as JSON ({error})") from None
-    if not isinstance(value, dict):
-        raise ModelError(f"{path}: holds no object")
-    return value
-
-
-def read_config(directory: str | Path) -> dict[str, Any]:
-    """The config of a model directory; clear errors for anything that is not one."""
-    directory = Path(directory)
-    if not directory.is_dir():
-        raise ModelError(
-            f"there is no model {str(directory)!r}; shipped: {', '.join(names()) or 'none'}; "
-            f"without training: {', '.join(systems.names()) or 'none'}"
-        )
-    missing = [name for name in (CONFIG, WEIGHTS) if not (directory / name).is_file()]
-    if missing:
-        raise ModelError(f"{directory}: not a model directory, {' and '.join(missing)} missing")
-    config = _read_json(directory / CONFIG)
-    if config.get("format") != _FORMAT:
-        said = f"format {config.get('format')!r}; this version ({__version__}) reads format {_FORMAT}"
-        raise ModelError(f"{directory / CONFIG}: {said}")
-    if not isinstance(config.get("model"), dict):
-        raise ModelError(f"{directory / CONFIG}: does not say what model to build")
-    return renamed(config)
+# Loading
 
 
 def load(name_or_directory: str | Path, device: str = "cpu") -> Model:
-    """A model by the name of a shipped one, by that of an aligner that needs no training, or by its directory."""
-    if _is_untrained(name_or_directory):
-        return build(systems.model_config(str(name_or_directory)), device=device)
+    """Load a model by the name of a shipped one, by that of an aligner that needs no training, or by directory."""
     directory = locate(name_or_directory)
-    config = read_config(directory)
-    state = _read_state(directory / WEIGHTS)
+    if not directory.is_dir() and isinstance(name_or_directory, str) and systems.path_of(name_or_directory):
+        model = build(systems.model_config(name_or_directory), device=device)
+        assert isinstance(model, Model)
+        return model
+    config, state = read_config(directory), _read_state(directory / WEIGHTS)
     try:
-        model = build(config["model"], device=device)  # where it was trained says nothing about where it will run
+        model = build(config["model"], device=device)  # the device of training says nothing about this machine
         if not isinstance(model, Model):
-            raise ConfigError(f"the config builds a {type(model).__name__}, which is no model")
-        model.restore(state)
+            raise ConfigError(f"the config builds a {type(model).__name__}, which is not a Model")
+        if isinstance(model.aligner, Trainable):
+            model.aligner.restore(state)
     except KeyError as error:
         raise ModelError(f"{directory}: the weights lack {error}") from None
     except (TypeError, ValueError, AttributeError) as error:
@@ -177,36 +145,78 @@ def load(name_or_directory: str | Path, device: str = "cpu") -> Model:
     except ConfigError as error:
         raise ModelError(f"{directory}: {error}") from None
     if read_signature(directory).get("interrupted"):
-        log.warning("%s: the training of this model was interrupted; resume=%s goes on", directory, directory)
+        log.warning("%s: the training of this model was interrupted; resume=%s continues", directory, directory)
     return model
 
 
-def _is_untrained(name: str | Path) -> bool:
-    """Whether that is an aligner's name; if it learns, and no such directory is there, that is told."""
-    return (
-        isinstance(name, str)
-        and name not in names()
-        and systems.path_of(name) is not None
-        and (not Path(name).is_dir())
-    )
+def locate(name_or_directory: str | Path) -> Path:
+    """The directory of a model, which is given as a path or as the name of a shipped model."""
+    directory = Path(name_or_directory)
+    shipped = SHIPPED / directory.name
+    is_name = isinstance(name_or_directory, str) and name_or_directory == directory.name
+    return shipped if is_name and (shipped / CONFIG).is_file() else directory
+
+
+def read_config(directory: str | Path) -> dict[str, Any]:
+    """Read the config of a model directory, or raise an error that says why it is not one."""
+    directory = Path(directory)
+    if not directory.is_dir():
+        raise ModelError(
+            f"there is no model {str(directory)!r}; shipped: {', '.join(names()) or 'none'}; "
+            f"without training: {', '.join(systems.names()) or 'none'}"
+        )
+    for name in (CONFIG, WEIGHTS):
+        if not (directory / name).is_file():
+            raise ModelError(f"{directory}: not a model directory, {name} is missing")
+    config = _read_json(directory / CONFIG)
+    if config.get("format") != _FORMAT:
+        raise ModelError(
+            f"{directory / CONFIG}: format {config.get('format')!r}; this version ({__version__}) reads format "
+            f"{_FORMAT}"
+        )
+    if not isinstance(config.get("model"), dict):
+        raise ModelError(f"{directory / CONFIG}: does not say what model to build")
+    return config
 
 
 def read_signature(directory: str | Path) -> dict[str, Any]:
-    """What a model was trained on and how; empty where it does not say."""
+    """What a model was trained on and how; empty if the directory does not say."""
     path = Path(directory) / SIGNATURE
     return _read_json(path) if path.exists() else {}
 
 
-def locate(name_or_directory: str | Path) -> Path:
-    """The directory of a model: a shipped one's name, or a path."""
-    if isinstance(name_or_directory, str) and name_or_directory in names():
-        return SHIPPED / name_or_directory
-    return Path(name_or_directory)
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"), object_hook=current)
+    except (OSError, ValueError, RecursionError) as error:
+        raise ModelError(f"{path}: cannot be read as JSON ({error})") from None
+    if not isinstance(value, dict):
+        raise ModelError(f"{path}: is not a JSON object")
+    return value
+
+
+def _read_state(path: Path) -> State:
+    from safetensors import SafetensorError, safe_open
+
+    state: dict[str, np.ndarray | list[str]] = {}
+    try:
+        with safe_open(path, framework="numpy") as file:
+            for key in file.keys():  # noqa: SIM118 (not a mapping)
+                state[key] = file.get_tensor(key)
+            for key, value in (file.metadata() or {}).items():
+                if key != _WRITER:
+                    state[key] = json.loads(value)
+    except (SafetensorError, OSError, ValueError, RecursionError) as error:
+        raise ModelError(f"{path}: the weights cannot be read ({error}); is the file truncated?") from None
+    return state
+
+
+# The models of the package
 
 
 @dataclass(frozen=True)
 class ModelInfo:
-    """A shipped model, as `jacana-torch models` lists it."""
+    """A model of the package, as `jacana-torch models` lists it; `size` is in bytes."""
 
     name: str
     path: Path
@@ -217,12 +227,29 @@ class ModelInfo:
 
     @property
     def quick(self) -> bool:
-        """Whether it reads no pretrained encoder: those need an extra, and are many times slower."""
+        """Whether it reads no pretrained encoder. Those need an extra, and are many times slower."""
         return not ENCODERS.intersection(self.resources)
 
 
+def names() -> list[str]:
+    """The names of the shipped models."""
+    return sorted(p.name for p in SHIPPED.iterdir() if (p / CONFIG).is_file()) if SHIPPED.is_dir() else []
+
+
+def shipped() -> list[ModelInfo]:
+    """The shipped models, the best first: those that read most resources."""
+    infos = []
+    for name in names():
+        path = SHIPPED / name
+        config, signature = read_config(path), read_signature(path)
+        size = sum(file.stat().st_size for file in path.iterdir())
+        resources = tuple(config.get("resources", ()))
+        infos.append(ModelInfo(name, path, config.get("description", ""), resources, size, signature))
+    return sorted(infos, key=lambda info: (-len(info.resources), info.name))
+
+
 def untrained() -> list[ModelInfo]:
-    """The aligners that need no training, as `jacana-torch models` lists them."""
+    """The aligners that need no training."""
     infos = []
     for name in systems.names():
         model, path = build(systems.model_config(name)), systems.path_of(name)
@@ -231,42 +258,22 @@ def untrained() -> list[ModelInfo]:
     return infos
 
 
-def names() -> list[str]:
-    """The shipped models' names."""
-    return sorted(p.name for p in SHIPPED.iterdir() if (p / CONFIG).is_file()) if SHIPPED.is_dir() else []
-
-
-def shipped() -> list[ModelInfo]:
-    """The shipped models, the best first."""
-    infos = []
-    for name in names():
-        path = SHIPPED / name
-        config, signature = read_config(path), read_signature(path)
-        size = sum(file.stat().st_size for file in path.iterdir())
-        resources = tuple(config.get("resources", ()))
-        infos.append(ModelInfo(name, path, config.get("description", ""), resources, size, signature))
-    return sorted(infos, key=lambda info: (-len(info.resources), info.name))  # more knowledge first
-
-
 def best_available() -> str:
-    """The best shipped model whose resources are on this machine; it says what better ones would need. One that
-    reads an encoder is for those who ask for it by name."""
+    """The name of the best shipped model whose resources are installed, and which reads no encoder."""
     from .. import resources
 
     models = [info for info in shipped() if info.quick]
     if not models:
-        raise JacanaError("no model came with this installation; train one and name it with --model DIR")
-    lacking = {info.name: [r for r in info.resources if not resources.available(r)] for info in models}
-    told = [f"{name} needs {', '.join(names)} (jacana-torch resources install {' '.join(names)})"
-            for name, names in lacking.items() if names]  # fmt: skip
+        raise JacanaError("this installation has no models; train one and name it with --model DIR")
+    missing = {info.name: [r for r in info.resources if not resources.available(r)] for info in models}
+    needs = [
+        f"{name} needs {', '.join(lacking)} (jacana-torch resources install {' '.join(lacking)})"
+        for name, lacking in missing.items()
+        if lacking
+    ]
     for info in models:
-        if not lacking[info.name]:
-            if told:
-                log.info("models that this machine lacks resources for: %s", "; ".join(told))
+        if not missing[info.name]:
+            if needs:
+                log.info("models that this machine lacks resources for: %s", "; ".join(needs))
             return info.name
-    raise MissingResource(f"none of the models that came with this can run on this machine: {'; '.join(told)}")
-
-
-def resources_of(model: Model) -> list[str]:
-    """The resources that a model needs, as its parts name them."""
-    return list(model.resources)
+    raise MissingResource(f"no shipped model can run on this machine: {'; '.join(needs)}")

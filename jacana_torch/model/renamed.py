@@ -1,4 +1,4 @@
-"""Where classes that saved models name have moved to: a model saved by version 0.1.0 still loads."""
+"""The present names of classes that have moved since version 0.1.0, so that older saved models still load."""
 
 from __future__ import annotations
 
@@ -37,11 +37,9 @@ RENAMED = {
 }
 
 
-def renamed(config: Any) -> Any:
-    """Replace every former `_target_` in a config by the present one."""
-    if isinstance(config, dict):
-        return {
-            key: RENAMED.get(value, value) if key == "_target_" and isinstance(value, str) else renamed(value)
-            for key, value in config.items()
-        }
-    return [renamed(value) for value in config] if isinstance(config, list) else config
+def current(config: dict[str, Any]) -> dict[str, Any]:
+    """The object of a JSON file, with the present name of the class that its `_target_` names."""
+    target = config.get("_target_")
+    if isinstance(target, str) and target in RENAMED:
+        config["_target_"] = RENAMED[target]
+    return config

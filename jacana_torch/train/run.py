@@ -17,7 +17,7 @@ from typing import Any
 import torch
 
 from .. import corpora
-from ..aligners.base import Aligner, TrainingReport
+from ..aligners.base import Aligner, Trainable, TrainingReport
 from ..annotate import missing
 from ..errors import ConfigError
 from ..model import persist
@@ -63,7 +63,9 @@ def train(
     if cfg["annotate"] and not run.sidecar:
         model.check()
     if cfg["resume"]:
-        model.restore(persist.load(_resumable(cfg["resume"])).state())
+        resumed = persist.load(_resumable(cfg["resume"])).aligner
+        if isinstance(model.aligner, Trainable) and isinstance(resumed, Trainable):
+            model.aligner.restore(resumed.state())
     if not cfg["cv"]:
         persist.check_destination(run.destination)
     data = annotated(model, examples_of(run, bool(model.requires)), run.sidecar)
@@ -241,7 +243,7 @@ def _fit(
 
 
 def _save(run: Run, model: Model, directory: Path, signature: Mapping[str, Any]) -> Path:
-    about = {"description": run.cfg["description"], "resources": persist.resources_of(model)}
+    about = {"description": run.cfg["description"], "resources": list(model.resources)}
     return persist.save(model, directory, {**about, "model": run.model_config}, signature)
 
 

@@ -1,7 +1,7 @@
-"""Objects from plain configs: a mapping with a `_target_` in, an instance of that class out.
+"""Build objects from plain configs: a mapping with a `_target_` becomes an instance of the class it names.
 
-Only classes of this package, or of packages that the user names in the environment variable JACANA_TRUST, are ever
-built, and only by the name under which their own module defines them.
+A config can name classes of this package, and of packages that the environment variable JACANA_TRUST lists. A class
+must be named by the module that defines it, so that a config cannot reach what a module merely imports.
 """
 
 from __future__ import annotations
@@ -18,43 +18,37 @@ from typing import Any
 from ..errors import ConfigError
 
 
-def trusted(target: str) -> bool:
-    """Whether a config may build this class: our own packages, and those that JACANA_TRUST lists."""
-    extra = [name for name in os.environ.get("JACANA_TRUST", "").replace(",", " ").split() if name]
-    return any(target.startswith(f"{package}.") for package in ["jacana_torch", *extra])
+def build(config: Any, **overrides: Any) -> Any:
+    """Instantiate a config from the inside out; values without a `_target_` stay as they are.
 
-
-def build(config: Any, **given: Any) -> Any:
-    """Instantiate a plain config: every mapping with a `_target_` becomes that object, from the inside out.
-
-    `given` are arguments that every class which takes them gets, whatever the config says (`device="cuda"`).
+    With `_partial_: true`, `_target_` names a function, which is returned with its arguments bound. Each class that
+    takes an argument of a name in `overrides` gets that value, whatever the config says (`device="cuda"`).
     """
-    if isinstance(config, Mapping):
-        special = ("_target_", "_partial_")
-        arguments = {key: build(value, **given) for key, value in config.items() if key not in special}
-        if "_target_" not in config:
-            return arguments
-        made = _find(config["_target_"], types.FunctionType if config.get("_partial_") else type)
-        if config.get("_partial_"):
-            return functools.partial(made, **arguments)
-        taken = inspect.signature(made).parameters
-        return _call(made, arguments | {name: value for name, value in given.items() if name in taken})
     if isinstance(config, (list, tuple)):
-        return [build(value, **given) for value in config]
-    return config
+        return [build(value, **overrides) for value in config]
+    if not isinstance(config, Mapping):
+        return config
+    arguments = {name: build(value, **overrides) for name, value in config.items()}
+    if "_target_" not in config:
+        return arguments
+    target, partial = arguments.pop("_target_"), arguments.pop("_partial_", False)
+    if partial:
+        return functools.partial(_find(target, types.FunctionType), **arguments)
+    return _instance(_find(target, type), arguments, overrides)
 
 
 def _find(target: Any, kind: type) -> Any:
-    """The class (for `_partial_`, the function) of that dotted name, if the module that it names defines it."""
-    if not isinstance(target, str) or not trusted(target):
+    """The class or function of a dotted name, if it is ours or of a package that JACANA_TRUST lists."""
+    packages = ["jacana_torch", *os.environ.get("JACANA_TRUST", "").replace(",", " ").split()]
+    if not isinstance(target, str) or not target.startswith(tuple(f"{package}." for package in packages)):
         raise ConfigError(
-            f"the config names {target!r}, which is not of this package; if you trust it, set "
+            f"the config names {target!r}, which is not part of this package; if you trust it, set "
             f"JACANA_TRUST={str(target).split('.')[0]}"
         )
     module_name, _, name = target.rpartition(".")
     try:
         found = getattr(importlib.import_module(module_name), name)
-    except Exception as error:  # a module that a user wrote may fail in any way
+    except Exception as error:  # a user's module can fail in any way
         what = f"{type(error).__name__}: {error}"
         raise ConfigError(f"the config names {target!r}, which cannot be imported ({what})") from error
     if not isinstance(found, kind) or found.__module__ != module_name:
@@ -62,20 +56,22 @@ def _find(target: Any, kind: type) -> Any:
     return found
 
 
-def _call(made: Any, arguments: dict[str, Any]) -> Any:
-    """`made(**arguments)`; arguments that do not fit are the config's fault and told as such."""
+def _instance(made: type, arguments: dict[str, Any], overrides: Mapping[str, Any]) -> Any:
+    """`made(**arguments)`, with a ConfigError for arguments that do not fit."""
     name = f"{made.__module__}.{made.__name__}"
+    signature = inspect.signature(made)
+    arguments |= {key: value for key, value in overrides.items() if key in signature.parameters}
     try:
-        inspect.signature(made).bind(**arguments)
+        signature.bind(**arguments)
     except TypeError as error:
         raise ConfigError(f"{name}: {error}") from None
-    simple = _simple_types(made)
-    for argument, value in arguments.items():
-        expected = simple.get(argument, ())
-        fits = type(value) in expected or (type(value) is int and float in expected)
-        if expected and not fits:
-            kinds = " or ".join("null" if kind is type(None) else kind.__name__ for kind in expected)
-            raise ConfigError(f"{name}: {argument}={value!r} should be {kinds}")
+    for argument, expected in _simple_types(made).items():
+        if argument not in arguments:
+            continue
+        value = arguments[argument]
+        if type(value) not in expected and not (type(value) is int and float in expected):
+            names = " or ".join("null" if one is type(None) else one.__name__ for one in expected)
+            raise ConfigError(f"{name}: {argument}={value!r} should be {names}")
     try:
         return made(**arguments)
     except (TypeError, ValueError, AttributeError) as error:
@@ -83,14 +79,13 @@ def _call(made: Any, arguments: dict[str, Any]) -> Any:
 
 
 def _simple_types(made: Any) -> dict[str, tuple[type, ...]]:
-    """What each argument may be, where its annotation says int, float, bool, str or None, or one of several."""
+    """The types of the arguments that are annotated as int, float, bool, str or None, or a union of these."""
+    simple: dict[str, tuple[type, ...]] = {}
     try:
-        hints = typing.get_type_hints(made.__init__)
-    except (NameError, TypeError, AttributeError):  # annotations for type checkers alone
+        for argument, hint in typing.get_type_hints(made.__init__).items():
+            expected = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
+            if {int, float, bool, str, type(None)}.issuperset(expected):
+                simple[argument] = tuple(expected)
+    except (NameError, TypeError, AttributeError):  # annotations that only a type checker can resolve
         return {}
-    simple = {}
-    for argument, hint in hints.items():
-        kinds = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
-        if all(kind in (int, float, bool, str, type(None)) for kind in kinds):
-            simple[argument] = tuple(kinds)
     return simple

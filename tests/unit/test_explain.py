@@ -252,10 +252,10 @@ def test_an_alignment_explains_itself(core):
 def test_an_alignment_notices_that_its_model_has_changed():
     model = jt.load("core")
     (alignment,) = model.align([SENTENCES])
-    state = model.state()
+    state = model.aligner.state()
     for part in ("forward", "backward"):
         state[f"{part}.weights"] = -state[f"{part}.weights"]
-    model.restore(state)
+    model.aligner.restore(state)
     with pytest.raises(JacanaError, match="changed"):
         alignment.explain(0, 2)
 

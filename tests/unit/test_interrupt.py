@@ -131,6 +131,7 @@ class Half:
     stop: bool = False
     known: list[str] = field(default_factory=list)
     requires: tuple[str, ...] = ()
+    part: str = "forward"
 
     def fit(self, examples, dev=(), watch=None):
         if self.stop:

@@ -75,7 +75,7 @@ def test_saving_again_writes_the_same_weights(saved, tmp_path):
     again = persist.save(persist.load(saved), tmp_path / "again", config_of(), {"pairs": 30})
     for name in ("config.json", "weights.safetensors", "signature.json"):
         assert (again / name).read_bytes() == (saved / name).read_bytes()
-    contents = {persist._write_state(tmp_path / "w", persist.load(saved).state()) or (tmp_path / "w").read_bytes()
+    contents = {persist._write_state(tmp_path / "w", persist.load(saved).aligner.state()) or (tmp_path / "w").read_bytes()
                 for _ in range(6)}  # fmt: skip
     assert len(contents) == 1
 
@@ -338,7 +338,7 @@ def test_a_model_knows_what_it_needs():
         aligner = {"_target_": "jacana_torch.aligners.bidirectional.Bidirectional"}
         aligner |= {"forward": direction, "backward": direction}
         config = {"_target_": "jacana_torch.model.model.Model", "aligner": aligner, "annotate": annotate}
-        return persist.resources_of(persist.build(config))
+        return list(persist.build(config).resources)
 
     nltk = {"_target_": "jacana_torch.annotate.nltk.NltkAnnotator"}
     spacy = {"_target_": "jacana_torch.annotate.spacy.SpacyAnnotator"}
