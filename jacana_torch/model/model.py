@@ -125,7 +125,9 @@ class Model:
 
     def _check_symmetrizer(self, symmetrize: str | None) -> None:
         if symmetrize is not None and not isinstance(self.aligner, Directional):
-            raise ConfigError(f"{type(self.aligner).__name__} has one direction, so there is nothing to symmetrize")
+            raise ConfigError(
+                f"{type(self.aligner).__name__} has one direction, so there is nothing to symmetrize"
+            )
 
 
 def as_pair(pair: Pair) -> SentencePair:

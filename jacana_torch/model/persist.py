@@ -201,7 +201,7 @@ def _read_state(path: Path) -> State:
     state: dict[str, np.ndarray | list[str]] = {}
     try:
         with safe_open(path, framework="numpy") as file:
-            for key in file.keys():  # noqa: SIM118 (not a mapping)
+            for key in file.keys():
                 state[key] = file.get_tensor(key)
             for key, value in (file.metadata() or {}).items():
                 if key != _WRITER:
