@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from .families.context import are_content
-from .families.string import FORM, base_similarity
 from .grid import Grid
+from .string_similarity import FORM, base_similarity
 
 COLUMNS = ("left_pin", "right_pin", "either_pin", "both_pins", "between_pins", "out_of_order", "same_occurrence")
 _NOWHERE = 1 << 40

@@ -15,10 +15,10 @@ import numpy as np
 
 from ..errors import ConfigError
 from .api import Block, NodeBlocks
-from .families.string import FORM, identical, identical_words
 from .grid import Grid, Named
 from .lexicon import Lexicon
 from .padded_grid import Canvas, table_of
+from .string_similarity import FORM, identical, identical_words
 from .word_pairs import Signal, WordKey, WordPairs
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Closed classes of English, as far as an aligner cares: function words, number words, short forms of names."""
+"""Closed classes of English words that matter to an aligner: function words, number words, short names."""
 
 from __future__ import annotations
 
@@ -20,21 +20,24 @@ FUNCTION_WORDS = frozenset(
     ever never still already now""".split()
 )
 
-# Function words that find their partners in ways of their own; the others have no name.
+# Function words that align in ways of their own; the others have no name.
 FUNCTION_KINDS = {
-    name: frozenset(words.split())
-    for name, words in {
-        "determiner": """a an the this that these those some any each every no all both either neither such""",
-        "auxiliary": """am is are was were be been being do does did doing done have has had having will
-            would shall should can could may might must ought 's 're 've 'll 'd 'm n't not ca wo""",
-        "preposition": """about above across after against along among around as at before behind below between
-            beyond by down during except for from in inside into like near of off on onto out
-            outside over per since through throughout till to toward towards under until up upon
-            via with within without""",
-        "pronoun": """i me my mine myself you your yours yourself he him his himself she her hers herself
-            it its itself we us our ours ourselves they them their theirs themselves who whom
-            whose which what""",
-    }.items()
+    "determiner": frozenset(
+        """a an the this that these those some any each every no all both either neither such""".split()
+    ),
+    "auxiliary": frozenset(
+        """am is are was were be been being do does did doing done have has had having will would shall should can
+        could may might must ought 's 're 've 'll 'd 'm n't not ca wo""".split()
+    ),
+    "preposition": frozenset(
+        """about above across after against along among around as at before behind below between beyond by down
+        during except for from in inside into like near of off on onto out outside over per since through throughout
+        till to toward towards under until up upon via with within without""".split()
+    ),
+    "pronoun": frozenset(
+        """i me my mine myself you your yours yourself he him his himself she her hers herself it its itself we us
+        our ours ourselves they them their theirs themselves who whom whose which what""".split()
+    ),
 }
 
 NEGATIONS = frozenset("not n't no never none nothing neither nor without nobody".split())
@@ -48,6 +51,7 @@ _NUMBER_WORDS = {word: float(n) for n, word in enumerate(_UNITS)} | {
     "eighth": 8.0, "ninth": 9.0, "tenth": 10.0,
 }  # fmt: skip
 _NUMERIC = re.compile(r"[-+]?(\d{1,3}(,\d{3})+|\d+)?(\.\d+)?(st|nd|rd|th|s|%)?", re.ASCII)
+_DIGIT = re.compile("[0-9]")
 
 _SHORT_FORMS = """abe abraham|al albert alan|alex alexander|andy andrew|ben benjamin|bill william|bob robert|
     charlie charles|chris christopher|dan daniel|dave david|dick richard|don donald|ed edward|frank francis|
@@ -80,20 +84,13 @@ _VARIANTS = {
 
 @lru_cache(maxsize=1 << 13)
 def variant(lower: str) -> str:
-    """One spelling for all: `U.S.` and `us`, `%` and `percent`, `n't` and `not`."""
+    """The one spelling that stands for all: `U.S.` and `us`, `%` and `percent`, `n't` and `not`."""
     if lower.isalpha():
         return _VARIANTS.get(lower, lower)
-    if any(c.isdigit() for c in lower):
-        return lower  # the dot of 1.5 is no abbreviation's
+    if any(map(str.isdigit, lower)):
+        return lower  # the dot of 1.5 does not abbreviate
     plain = lower.replace(".", "") or lower
     return _VARIANTS.get(plain, plain)
-
-
-@lru_cache(maxsize=1)
-def _stemmer() -> Callable[[str], str]:
-    import snowballstemmer
-
-    return snowballstemmer.stemmer("english").stemWord
 
 
 @lru_cache(maxsize=1 << 13)
@@ -102,25 +99,35 @@ def stem(word: str) -> str:
     return _stemmer()(word)
 
 
+@lru_cache(maxsize=1)
+def _stemmer() -> Callable[[str], str]:
+    import snowballstemmer
+
+    stem_word: Callable[[str], str] = snowballstemmer.stemmer("english").stemWord
+    return stem_word
+
+
 def number_value(word: str) -> float | None:
-    """What a lower-case token counts, e.g. `1,000` and `thousand` alike; None for anything else."""
+    """The value of a lower-case number token, the same for `1,000` and `thousand`; None for other tokens."""
     if word in _NUMBER_WORDS:
         return _NUMBER_WORDS[word]
     if word.isalpha():
         return None
-    if any(c in "0123456789" for c in word) and _NUMERIC.fullmatch(word):
-        digits = re.sub(r"[^\d.+-]", "", word)
-        return float(digits)
-    return None
+    if not _DIGIT.search(word) or not _NUMERIC.fullmatch(word):
+        return None
+    return float(re.sub(r"[^\d.+-]", "", word))
 
 
 def is_punctuation(word: str) -> bool:
-    return not (word.isalnum() or any(c.isalnum() for c in word))
+    return not (word.isalnum() or any(map(str.isalnum, word)))
+
+
+WORD_CLASSES = ("punct", "number", "function", "name", "content")
 
 
 @lru_cache(maxsize=1 << 13)
 def word_class(word: str) -> str:
-    """One of punct, number, function, name (capitalised), content: what decides how a word is usually aligned."""
+    """Which of the WORD_CLASSES (a name is capitalised): what decides how a word is usually aligned."""
     lower = word.lower()
     if is_punctuation(word):
         return "punct"
@@ -129,6 +136,3 @@ def word_class(word: str) -> str:
     if lower in FUNCTION_WORDS:
         return "function"
     return "name" if word[0].isupper() else "content"
-
-
-WORD_CLASSES = ("punct", "number", "function", "name", "content")

@@ -20,17 +20,17 @@ from jacana_torch.features import lexicon
 from jacana_torch.features import word_pairs as meeting
 from jacana_torch.features.families.context import Context, heavy_similarity
 from jacana_torch.features.families.pos import TAG, Pos, same_tag
-from jacana_torch.features.families.string import (
+from jacana_torch.features.families.string import String
+from jacana_torch.features.featureset import blocks_of
+from jacana_torch.features.grid import Grid
+from jacana_torch.features.lexicon import Lexicon
+from jacana_torch.features.string_similarity import (
     FORM,
-    String,
     base_similarity,
     best_measure,
     identical_words,
     same_words,
 )
-from jacana_torch.features.featureset import blocks_of
-from jacana_torch.features.grid import Grid
-from jacana_torch.features.lexicon import Lexicon
 from jacana_torch.features.word_pairs import Memory, Signal, WordKey, WordPairs
 from jacana_torch.types import Sentence, SentencePair
 

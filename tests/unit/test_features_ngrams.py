@@ -7,7 +7,7 @@ from feature_twin import grams, word_pairs
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from jacana_torch.features.ngrams import shared_ngrams
+from jacana_torch.features.string_similarity import shared_ngrams
 
 ALPHABET = "abcdefghijklmnopqrstuvwxyz0123456789"
 word = st.one_of(

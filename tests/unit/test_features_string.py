@@ -24,10 +24,11 @@ from feature_twin import (
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from jacana_torch.features.families.string import MEASURES, String, base_similarity, similarities
-from jacana_torch.features.families.string import same_word as same_word_of
+from jacana_torch.features.families.string import String
 from jacana_torch.features.featureset import blocks_of
 from jacana_torch.features.grid import Grid
+from jacana_torch.features.string_similarity import MEASURES, base_similarity, similarities
+from jacana_torch.features.string_similarity import same_word as same_word_of
 from jacana_torch.features.wordlists import FUNCTION_WORDS, NEGATIONS, NICKNAMES, WORD_CLASSES
 from jacana_torch.types import Sentence, SentencePair
 

@@ -26,10 +26,11 @@ from jacana_torch.features.families.ner import Ner
 from jacana_torch.features.families.pos import Pos
 from jacana_torch.features.families.position import Position
 from jacana_torch.features.families.ppdb import Ppdb
-from jacana_torch.features.families.string import String, base_of, best_of, same_word, similarities
+from jacana_torch.features.families.string import String
 from jacana_torch.features.families.wordnet import WordNet
 from jacana_torch.features.featureset import blocks_of
 from jacana_torch.features.grid import Grid
+from jacana_torch.features.string_similarity import base_of, best_of, same_word, similarities
 from jacana_torch.features.vector_similarity import Vectors
 from jacana_torch.features.word_pairs import Memory
 from jacana_torch.types import Alignment, Example, Sentence, SentencePair

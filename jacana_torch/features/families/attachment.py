@@ -15,9 +15,9 @@ from ..api import Block, NodeBlocks
 from ..approximate_parse import RELATIONS, Guess, Words, are_auxiliaries, are_marks, guess, kinds_of_tags
 from ..grid import Grid, Laid, Named
 from ..padded_grid import Canvas, table_of
+from ..string_similarity import FORM, base_similarity
 from .context import Columns
 from .pos import TAG
-from .string import FORM, base_similarity
 from .wordnet import WordNet
 
 _MOST = 3  # children or siblings; more say no more

@@ -14,9 +14,9 @@ import numpy as np
 from ..api import Block, NodeBlocks
 from ..grid import MARGIN, Grid, Laid, Named
 from ..padded_grid import Canvas, table_of
+from ..string_similarity import FORM, base_of, base_similarity
 from ..word_pairs import Signal, WordPairs
 from ..wordlists import word_class
-from .string import FORM, base_of, base_similarity
 
 LONGEST_RUN = 6
 TIE = 1e-5  # what rounding makes of equals is no victory

@@ -18,9 +18,9 @@ from ..api import Block, NodeBlocks
 from ..association import MEASURES, own_similarity
 from ..grid import Grid
 from ..lexical import lower_form
+from ..string_similarity import FORM
 from ..vector_similarity import Vectors
 from ..word_pairs import WordKey, WordPairs
-from .string import FORM
 
 if TYPE_CHECKING:
     from ..counted_vectors import CountedVectors

@@ -15,10 +15,10 @@ from ..anchors import COLUMNS as PINS
 from ..anchors import pinned
 from ..api import Block, Grouped, NodeBlocks
 from ..grid import Grid
+from ..string_similarity import FORM, base_of
 from ..word_pairs import Signal, WordPairs
 from ..wordlists import FUNCTION_KINDS, WORD_CLASSES, word_class
 from .context import Context
-from .string import FORM, base_of
 
 _STOPS = frozenset(".!?;:")
 # In this order: two identical words of different kinds (`US` and `us`) count as the first of them.

@@ -10,8 +10,8 @@ import numpy as np
 
 from ..api import Block, NodeBlocks
 from ..grid import Grid, Laid
+from ..string_similarity import base_similarity
 from ..word_pairs import Signal, WordKey, WordPairs
-from .string import base_similarity
 
 NEIGHBOUR_COLUMNS = ("left_match", "right_match", "both_match", "all_match", "identical_both_match")
 

@@ -12,9 +12,9 @@ from ...annotate.normalise import matching_form, wordnet_pos
 from ..api import Block, NodeBlocks
 from ..grid import Grid
 from ..padded_grid import table_of
+from ..string_similarity import FORM, base_of, base_similarity
 from ..word_pairs import Signal, WordKey, WordPairs
 from .context import company_of
-from .string import FORM, base_of, base_similarity
 
 Query = tuple[str, str | None]
 Relations = dict[str, np.ndarray]

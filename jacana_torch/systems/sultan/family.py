@@ -14,8 +14,8 @@ import numpy as np
 
 from ...features.api import Block, NodeBlocks
 from ...features.families.kinds import KINDS, kind_of_words
-from ...features.families.string import base_similarity
 from ...features.grid import Grid
+from ...features.string_similarity import base_similarity
 from .sultan import Sultan
 
 
