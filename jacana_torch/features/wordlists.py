@@ -31,8 +31,8 @@ FUNCTION_KINDS = {
     ),
     "preposition": frozenset(
         """about above across after against along among around as at before behind below between beyond by down
-        during except for from in inside into like near of off on onto out outside over per since through throughout
-        till to toward towards under until up upon via with within without""".split()
+        during except for from in inside into like near of off on onto out outside over per since through
+        throughout till to toward towards under until up upon via with within without""".split()
     ),
     "pronoun": frozenset(
         """i me my mine myself you your yours yourself he him his himself she her hers herself it its itself we us

@@ -1,9 +1,10 @@
-"""Parts of speech: whether the tags match, which pair of tags it is (`vbz2nn`), and the neighbours' tags."""
+"""The pos family: whether the tags match, which pair of tags it is (`vbz2nn`), and the neighbours' tags."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -14,9 +15,49 @@ from ..string_similarity import base_similarity
 from ..word_pairs import Signal, WordKey, WordPairs
 
 NEIGHBOUR_COLUMNS = ("left_match", "right_match", "both_match", "all_match", "identical_both_match")
+TAG = WordKey(None, ("pos",))  # tokens with the same tag are the same word
 
 
-TAG = WordKey(None, ("pos",))  # a word is its tag alone
+def _same_tag(pairs: WordPairs) -> np.ndarray:
+    return np.asarray(pairs.left == pairs.right)
+
+
+same_tag = Signal("pos.match", TAG, _same_tag)
+
+
+@dataclass(frozen=True)
+class Pos:
+    name: str = "pos"
+    requires: tuple[str, ...] = ("pos",)
+    resources: tuple[str, ...] = ()
+    key: ClassVar[WordKey] = TAG
+
+    def word_blocks(self, pairs: WordPairs) -> tuple[Block, ...]:
+        names, number = pairs.lexicon.named("pos", _lower)
+        seen: dict[str, int] = {}
+        index = np.empty(len(pairs), dtype=np.int64)
+        for u, (a, b) in enumerate(zip(number[pairs.left].tolist(), number[pairs.right].tolist(), strict=True)):
+            index[u] = seen.setdefault(f"{names[a]}2{names[b]}", len(seen))
+        match = np.empty((len(pairs), 3))
+        match[:, 0] = pairs.left == pairs.right
+        match[:, 1] = pairs.equal("pos.coarse", _coarse)
+        match[:, 2] = pairs.left != pairs.right
+        return Block(("match", "coarse_match", "no_match"), match), Block(tuple(seen), None, index)
+
+    def __call__(self, grid: Grid) -> NodeBlocks:
+        meeting, laid, base = grid.meeting(TAG), grid.laid_out(), grid.figure(base_similarity)
+        names, number = meeting.lexicon.named("pos", _lower)
+        tag = number[meeting.source]
+        neighbours = grid.shared("pos.neighbours", partial(_neighbours, grid, laid))
+        identical, null, null_matched = (
+            tuple(f"{prefix}:{name}" for name in names) for prefix in ("identical", "null", "null_matched")
+        )
+        link = (
+            Block(identical, None, np.where(base >= 1.0, tag[grid.source_token], -1)),
+            Block(NEIGHBOUR_COLUMNS, neighbours, laid.place),
+        )
+        matched = grid.row_max(base) >= 0.9
+        return NodeBlocks(link, (Block(null, None, tag), Block(null_matched, None, np.where(matched, tag, -1))))
 
 
 def _lower(words: Sequence[tuple[str]]) -> list[str]:
@@ -24,48 +65,8 @@ def _lower(words: Sequence[tuple[str]]) -> list[str]:
 
 
 def _coarse(words: Sequence[tuple[str]]) -> list[str]:
-    """Word class of a Penn tag: VBZ and VBD are both verbs."""
+    """The word class of each Penn tag: VBZ and VBD are both verbs."""
     return [tag[:2] if tag[:1].isalpha() else "." for (tag,) in words]
-
-
-same_tag = Signal("pos.match", TAG, lambda pairs: pairs.left == pairs.right)
-
-
-@dataclass(frozen=True)
-class Pos:
-    name: str = "pos"
-    requires: tuple[str, ...] = ("pos",)
-    key: ClassVar[WordKey] = TAG
-
-    def word_blocks(self, pairs: WordPairs) -> tuple[Block, ...]:
-        names, number = pairs.lexicon.named("pos", _lower)
-        number_of: dict[str, int] = {}
-        meet = zip(number[pairs.left].tolist(), number[pairs.right].tolist(), strict=True)
-        both = [number_of.setdefault(f"{names[a]}2{names[b]}", len(number_of)) for a, b in meet]
-        match = np.empty((len(pairs), 3))
-        match[:, 0] = pairs.left == pairs.right
-        match[:, 1] = pairs.equal("pos.coarse", _coarse)
-        match[:, 2] = pairs.left != pairs.right
-        return (
-            Block(("match", "coarse_match", "no_match"), match),
-            Block(tuple(number_of), None, np.array(both, dtype=np.int64)),
-        )
-
-    def __call__(self, grid: Grid) -> NodeBlocks:
-        meeting, laid, base = grid.meeting(TAG), grid.laid_out(), grid.figure(base_similarity)
-        names, number = meeting.lexicon.named("pos", _lower)
-        tag = number[meeting.source]
-        neighbours = grid.shared("pos.neighbours", lambda: _neighbours(grid, laid))
-        link = (
-            Block(tuple(f"identical:{t}" for t in names), None, np.where(base >= 1.0, tag[grid.source_token], -1)),
-            Block(NEIGHBOUR_COLUMNS, neighbours, laid.place),
-        )
-        matched = grid.row_max(base) >= 0.9
-        null = (
-            Block(tuple(f"null:{t}" for t in names), None, tag),
-            Block(tuple(f"null_matched:{t}" for t in names), None, np.where(matched, tag, -1)),
-        )
-        return NodeBlocks(link, null)
 
 
 def _neighbours(grid: Grid, laid: Laid) -> np.ndarray:

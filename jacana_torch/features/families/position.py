@@ -1,13 +1,14 @@
-"""Where the two words stand in their sentences."""
+"""The position family: where the two words are in their sentences."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from ..api import Block, NodeBlocks
-from ..grid import Grid
+from ..grid import Grid, Named
 from ..padded_grid import Canvas
 
 
@@ -15,19 +16,20 @@ from ..padded_grid import Canvas
 class Position:
     name: str = "position"
     requires: tuple[str, ...] = ()
+    resources: tuple[str, ...] = ()
 
     def __call__(self, grid: Grid) -> NodeBlocks:
         position, length = grid.source_position, grid.n_source[grid.source_pair]
         ratio = (grid.n_target / np.maximum(grid.n_source + grid.n_target, 1))[grid.source_pair]
         null = np.column_stack([position == 0, position == length - 1, ratio]).astype(np.float64)
         laid = grid.laid_out()
-        names, table = grid.shared("position", lambda: _table(laid.canvas))
+        names, table = grid.shared("position", partial(_table, laid.canvas))
         link = Block(names, table, laid.place)
         return NodeBlocks((link,), (Block(("null_first", "null_last", "null_ratio"), null),))
 
 
-def _table(canvas: Canvas) -> tuple[tuple[str, ...], np.ndarray]:
-    """What is the same from either side: names and a table over the canvas."""
+def _table(canvas: Canvas) -> Named:
+    """Names and a table over the padded grid, which both alignment directions share."""
     relative = canvas.distance
     row, column = canvas.row_position[:, None], np.arange(canvas.pitch)
     last_row = row == canvas.n_source[canvas.row_pair][:, None] - 1
