@@ -35,6 +35,19 @@ def run_max(values: np.ndarray, lengths: np.ndarray, empty: float = 0.0) -> np.n
     return out
 
 
+def nearest(marked: np.ndarray, run: np.ndarray, step: int) -> np.ndarray:
+    """[T] the nearest marked element before (step -1) or after (step 1) each in its run; -1 without one.
+
+    `marked` [T] bool; `run` [T] the number of each element's run, ascending.
+    """
+    if step > 0:
+        found = nearest(marked[::-1], run[::-1], -1)[::-1]
+        return np.where(found < 0, -1, len(marked) - 1 - found)
+    last = np.maximum.accumulate(np.where(marked, np.arange(len(marked)), -1))
+    found = np.append(-1, last)[:-1]
+    return np.where((found >= 0) & (run[found] == run), found, -1)
+
+
 class Geometry:
     """Coordinates of all tokens and cells of P pairs of the given lengths.
 

@@ -1,6 +1,6 @@
-"""Kinds of words: every column of every cell is the context family's where the kind is the cell's, zero elsewhere.
+"""Word-class conjunctions: each column is the context family's where the class is the cell's, zero elsewhere.
 
-Context and pins have twins of their own; which kind two words are is told here in plain Python.
+Context and anchors have twins of their own; the class of two words is computed here in plain Python.
 """
 
 from __future__ import annotations
@@ -9,10 +9,18 @@ import numpy as np
 import pytest
 from feature_twin import Bases, assert_empty_sides, assert_same_alone, class_of, compare, random_pairs, table
 
-from jacana_torch.features.anchors import COLUMNS as PINS
-from jacana_torch.features.anchors import pinned
 from jacana_torch.features.families.context import Context
-from jacana_torch.features.families.kinds import ALIKE, KINDS, OF_ALIKE, OF_UNLIKE, WORD_KINDS, Kinds, word_kind
+from jacana_torch.features.families.kinds import (
+    ALIKE,
+    ANCHOR_COLUMNS,
+    KINDS,
+    OF_ALIKE,
+    OF_UNLIKE,
+    WORD_KINDS,
+    Kinds,
+    anchor_columns,
+    word_kind,
+)
 from jacana_torch.features.grid import Grid
 from jacana_torch.features.wordlists import FUNCTION_KINDS, FUNCTION_WORDS
 from jacana_torch.types import Sentence, SentencePair
@@ -63,11 +71,13 @@ def test_every_column_of_every_cell(seed, window):
     expected, cell = [], 0
     for x in pairs:
         twin = Bases(x)
-        own = pinned(Grid([x]), said[cell : cell + twin.M * twin.N, names.index("run>=3")] > 0).tolist()
+        in_run = said[cell : cell + twin.M * twin.N, names.index("run>=3")] > 0
+        own = anchor_columns(Grid([x]), in_run, np.arange(twin.M * twin.N)).tolist()
         for m in range(twin.M):
             for n in range(twin.N):
                 kind = kind_of_two(twin.source[m], twin.target[n], twin.base[m][n])
-                row = dict(zip([*names, *PINS], [*said[cell].tolist(), *own[m * twin.N + n]], strict=True))
+                values = [*said[cell].tolist(), *own[m * twin.N + n]]
+                row = dict(zip([*names, *ANCHOR_COLUMNS], values, strict=True))
                 expected.append({f"{kind}.{c}": row[c] for c in (OF_ALIKE if kind in ALIKE else OF_UNLIKE)})
                 cell += 1
     blocks = Kinds(window)(Grid(pairs))
@@ -80,7 +90,7 @@ def test_every_column_of_every_cell(seed, window):
     )
 
 
-def test_the_sentences_have_every_kind():
+def test_the_sentences_have_every_class():
     seen = set()
     for x in [*OWN, *random_pairs(0, 30)]:
         twin = Bases(x)
@@ -99,7 +109,7 @@ def test_words_by_hand():
     assert [WORD_KINDS[word_kind(word)] for word in words[::2]] == words[1::2]
 
 
-def test_kinds_of_function_words_are_function_words_of_one_kind():
+def test_classes_of_function_words_do_not_overlap():
     together = [word for words in FUNCTION_KINDS.values() for word in words]
     assert set(together) <= FUNCTION_WORDS and len(together) == len(set(together))
 
@@ -115,7 +125,7 @@ def test_context_is_computed_once():
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_pair_has_the_same_features_in_any_company(seed):
+def test_features_do_not_depend_on_the_batch(seed):
     assert_same_alone(Kinds(), random_pairs(seed + 30) + OWN)
     assert_same_alone(Kinds(unlike=False), random_pairs(seed + 30) + OWN)
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from jacana_torch.annotate.normalise import matching_form
 from jacana_torch.features import lexicon
 from jacana_torch.features import word_pairs as meeting
-from jacana_torch.features.families.context import Context, heavy_similarity
+from jacana_torch.features.families.context import Context, content_similarity
 from jacana_torch.features.families.pos import TAG, Pos, same_tag
 from jacana_torch.features.families.string import String
 from jacana_torch.features.featureset import blocks_of
@@ -83,7 +83,7 @@ def test_figures_are_those_of_the_words(stream, bits, key, asked):
             assert alone.figure(made(k, key)).tolist() == want
 
 
-SIGNALS = (base_similarity, identical_words, same_words, best_measure, heavy_similarity, same_tag)
+SIGNALS = (base_similarity, identical_words, same_words, best_measure, content_similarity, same_tag)
 
 
 @given(seeds, st.sampled_from([2, 3, 4, 10]))

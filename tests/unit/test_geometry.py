@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jacana_torch.util.geometry import Geometry, positions, run_max, run_of, starts
+from jacana_torch.util.geometry import Geometry, nearest, positions, run_max, run_of, starts
 
 length = st.integers(0, 5)
 shapes = st.lists(st.tuples(length, length), max_size=6)
@@ -98,3 +98,15 @@ def test_consecutive_pairs(shape, data):
     lists = tokens(shape, 0), tokens(shape, 1), cells(shape)
     for span, whole in zip(of.spans(pairs), lists, strict=True):
         assert whole[span] == [x for x in whole if first <= x[0] < last]
+
+
+@given(st.lists(st.lists(st.booleans(), max_size=7), max_size=5), st.sampled_from([-1, 1]))
+def test_nearest_marked_element_of_the_run(runs, step):
+    marked = np.array([x for run in runs for x in run], dtype=bool)
+    expected, first = [], 0
+    for run in runs:
+        for k in range(len(run)):
+            ahead = range(k + 1, len(run)) if step > 0 else reversed(range(k))
+            expected.append(next((first + j for j in ahead if run[j]), -1))
+        first += len(run)
+    assert nearest(marked, run_of(np.array(list(map(len, runs)), dtype=np.int64)), step).tolist() == expected

@@ -1,7 +1,8 @@
-"""Kinds of two words that meet: the same company means one thing for two commas, another for two unlike verbs.
+"""The kinds family: word-class conjunctions. The same context means one thing for commas, another for verbs.
 
-In: a `Grid`. Out: columns of the context family once more for each kind, and pins, so that a linear model weighs
-what they say for every kind apart: `comma=comma.right_anchor_same`, say.
+Columns of the context family and of anchors appear once for each class of word pair, for example
+`comma=comma.right_anchor_same`, so that a linear model learns a weight per class. Anchors are word pairs without a
+competitor; the other words are placed by the nearest of them.
 """
 
 from __future__ import annotations
@@ -11,31 +12,32 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..anchors import COLUMNS as PINS
-from ..anchors import pinned
+from ...util.geometry import nearest
 from ..api import Block, Grouped, NodeBlocks
 from ..grid import Grid
-from ..string_similarity import FORM, base_of
+from ..string_similarity import FORM, base_of, base_similarity
 from ..word_pairs import Signal, WordPairs
 from ..wordlists import FUNCTION_KINDS, WORD_CLASSES, word_class
-from .context import Context
+from .context import Context, are_content
 
 _STOPS = frozenset(".!?;:")
-# In this order: two identical words of different kinds (`US` and `us`) count as the first of them.
+# In this order: two identical words of different classes (`US` and `us`) count as the first of them.
 WORD_KINDS = ("comma", "stop", *FUNCTION_KINDS, *WORD_CLASSES)
-_NUMBER = {name: number for number, name in enumerate(WORD_KINDS)}
-_OF_FUNCTION_WORD = {word: _NUMBER[name] for name, words in FUNCTION_KINDS.items() for word in words}
-_IS_FUNCTION = np.array([name == "function" or name in FUNCTION_KINDS for name in WORD_KINDS])
-_IS_PUNCT = np.array([name in ("comma", "stop", "punct") for name in WORD_KINDS])
+_OF_FUNCTION_WORD = {word: name for name, words in FUNCTION_KINDS.items() for word in words}
+_IS_FUNCTION = np.isin(WORD_KINDS, ("function", *FUNCTION_KINDS))
+_IS_PUNCT = np.isin(WORD_KINDS, ("comma", "stop", "punct"))
 ALIKE = (*(f"{name}={name}" for name in WORD_KINDS), "name~name", "word~word")
 UNLIKE = ("punct|any", "function|function", "function|any", "name|name", "number|any", "word|word")
 KINDS = (*ALIKE, *UNLIKE)
 
+ANCHOR_COLUMNS = (
+    "left_pin", "right_pin", "either_pin", "both_pins", "between_pins", "out_of_order", "same_occurrence",
+)  # fmt: skip
 _COMMON = (
     "diagonal", "left1_similar", "right1_similar", "left_anchor_same", "right_anchor_same", "both_anchors",
-    "no_anchor", "window", "window_content", *PINS,
+    "no_anchor", "window", "window_content", *ANCHOR_COLUMNS,
 )  # fmt: skip
-# What is weighed by kind where words are the same or look alike, and where they do not.
+# The columns that have a weight per class: for words that are identical or similar, and for the others.
 OF_ALIKE = (
     *_COMMON, "run", "left1_identical", "right1_identical", "both_identical", "wins_row", "wins_column",
     "wins_both", "loses_both", "row_margin", "column_margin",
@@ -45,50 +47,75 @@ OF_UNLIKE = (*_COMMON, "row_better", "column_better", "row_free", "column_free")
 
 @dataclass(frozen=True)
 class Kinds:
-    """`window`: that of the context family, which computes once what both say. `unlike`: also of unlike words, as
-    most are."""
+    """`window`: as in the context family, which computes the shared columns once. `unlike`: also for dissimilar
+    words, which are the majority."""
 
     window: int = 3
     unlike: bool = True
     name: str = "kinds"
     requires: tuple[str, ...] = ()
+    resources: tuple[str, ...] = ()
 
     def __call__(self, grid: Grid) -> NodeBlocks:
-        column = {
-            name: (block, k) for block in Context(self.window)(grid).link for k, name in enumerate(block.names)
-        }
+        column: dict[str, tuple[Block, int]] = {}
+        for block in Context(self.window)(grid).link:
+            column |= {name: (block, k) for k, name in enumerate(block.names)}
         kind, alike, *unlike = cells_by_kind(grid)
-        run, k = column["run>=3"]
-        weighed = None if self.unlike else alike
-        pins = pinned(grid, run.table[run.index, k] > 0, weighed)  # type: ignore[index]
-        pinned_at = Block(PINS, pins, None if weighed is None else _rows(grid.n_cells, weighed))
-        column |= {name: (pinned_at, k) for k, name in enumerate(PINS)}
-        link = [_side_by_side(kind, alike, _values(column, OF_ALIKE, alike))]
+        everything = np.arange(grid.n_cells)
+        in_run = _values(column, ("run>=3",), everything)[: grid.n_cells, 0] > 0
+        cells = everything if self.unlike else alike
+        anchors = Block(ANCHOR_COLUMNS, anchor_columns(grid, in_run, cells), _index_of(cells, grid.n_cells))
+        column |= {name: (anchors, k) for k, name in enumerate(ANCHOR_COLUMNS)}
+        values = _values(column, OF_ALIKE, alike)
+        group = kind[alike] if len(alike) else np.zeros(len(values), kind.dtype)
+        names = tuple(f"{name}.{of}" for name in ALIKE for of in OF_ALIKE)  # one block: these cells are few
+        link = [Block(names, Grouped(values, group, len(ALIKE)), _index_of(alike, grid.n_cells))]
         for name, own in zip(UNLIKE, unlike, strict=True) if self.unlike else ():
-            names = tuple(f"{name}.{column}" for column in OF_UNLIKE)
-            link.append(Block(names, _values(column, OF_UNLIKE, own), _rows(len(kind), own)))
+            names = tuple(f"{name}.{of}" for of in OF_UNLIKE)
+            link.append(Block(names, _values(column, OF_UNLIKE, own), _index_of(own, grid.n_cells)))
         return NodeBlocks(tuple(link))
 
 
+def _values(column: Mapping[str, tuple[Block, int]], names: Sequence[str], cells: np.ndarray) -> np.ndarray:
+    """[cells, names] the columns' values in some cells; one row of zeros if there are no cells."""
+    out = np.zeros((len(names), max(len(cells), 1)), dtype=np.float32)
+    rows: dict[int, np.ndarray] = {}
+    for line, name in zip(out, names, strict=True):
+        block, k = column[name]
+        assert block.table is not None and block.index is not None
+        if id(block) not in rows:
+            rows[id(block)] = block.index[cells]
+        line[: len(cells)] = block.table[:, k][rows[id(block)]]
+    return out.T
+
+
+def _index_of(cells: np.ndarray, size: int) -> np.ndarray:
+    """[size] the place of each cell among `cells`, -1 for the others."""
+    index = np.full(size, -1, dtype=np.int64)
+    index[cells] = np.arange(len(cells))
+    return index
+
+
+# Classes of word pairs
+
+
 def word_kind(word: str) -> int:
-    """Which of WORD_KINDS a word is of."""
-    lower = word.lower()
-    if lower in _OF_FUNCTION_WORD:
-        return _OF_FUNCTION_WORD[lower]
-    return _NUMBER["comma" if word == "," else "stop" if word in _STOPS else word_class(word)]
+    """Which of the WORD_KINDS a word belongs to."""
+    name = "comma" if word == "," else "stop" if word in _STOPS else _OF_FUNCTION_WORD.get(word.lower())
+    return WORD_KINDS.index(name or word_class(word))
 
 
-def _word_kinds(words: Sequence) -> np.ndarray:
-    return np.array([word_kind(word) for word in words], dtype=np.int64)
+def _word_kinds(words: Sequence[str]) -> np.ndarray:
+    return np.array(list(map(word_kind, words)), dtype=np.int64)
 
 
 def _kinds(pairs: WordPairs) -> np.ndarray:
-    """[U] which of KINDS: by the words where they are identical, by their classes where they are less."""
+    """[U] which of KINDS: by the words if they are identical, by their classes if not."""
     of_word = pairs.lexicon.attribute("kinds", _word_kinds)
     left, right, base = of_word[pairs.left], of_word[pairs.right], base_of(pairs)
     function = _IS_FUNCTION[left].astype(np.int64) + _IS_FUNCTION[right]
-    names = (left == _NUMBER["name"]) & (right == _NUMBER["name"])
-    numbers = (left == _NUMBER["number"]) | (right == _NUMBER["number"])
+    name, number = WORD_KINDS.index("name"), WORD_KINDS.index("number")
+    names = (left == name) & (right == name)
     cases = {
         "name~name": names & (base > 0),
         "word~word": base > 0,
@@ -96,9 +123,9 @@ def _kinds(pairs: WordPairs) -> np.ndarray:
         "function|function": function == 2,
         "function|any": function == 1,
         "name|name": names,
-        "number|any": numbers,
+        "number|any": (left == number) | (right == number),
     }
-    less = np.select(list(cases.values()), [KINDS.index(name) for name in cases], KINDS.index("word|word"))
+    less = np.select(list(cases.values()), list(map(KINDS.index, cases)), KINDS.index("word|word"))
     return np.where(base >= 1, np.minimum(left, right), less)
 
 
@@ -106,7 +133,7 @@ kind_of_words = Signal("kinds", FORM, _kinds)
 
 
 def cells_by_kind(grid: Grid) -> tuple[np.ndarray, ...]:
-    """[C] the kind of each cell; the cells of words that are alike, and those of each kind of unlike ones."""
+    """[C] the class of each cell; the cells of similar words, and those of each class of dissimilar ones."""
     kind = grid.figure(kind_of_words).astype(np.int8)
     group = np.maximum(kind, len(ALIKE) - 1)
     order = np.argsort(group, kind="stable")
@@ -114,26 +141,68 @@ def cells_by_kind(grid: Grid) -> tuple[np.ndarray, ...]:
     return kind, *np.split(order, ends[len(ALIKE) - 1 : -1])
 
 
-def _values(column: Mapping[str, tuple[Block, int]], names: Sequence[str], cells: np.ndarray) -> np.ndarray:
-    """[cells, names] the columns' values in some cells; a row of zeros where there are none."""
-    out = np.zeros((len(names), max(len(cells), 1)), dtype=np.float32)
-    rows: dict[int, np.ndarray] = {}
-    for line, name in zip(out, names, strict=True):
-        block, k = column[name]
-        if id(block) not in rows:
-            rows[id(block)] = cells if block.index is None else block.index[cells]
-        line[: len(cells)] = block.table[:, k][rows[id(block)]]  # type: ignore[index]
-    return out.T
+# Anchors
 
 
-def _rows(size: int, cells: np.ndarray) -> np.ndarray:
-    index = np.full(size, -1, dtype=np.int64)
-    index[cells] = np.arange(len(cells))
-    return index
+def anchor_columns(grid: Grid, in_run: np.ndarray, cells: np.ndarray) -> np.ndarray:
+    """[cells, ANCHOR_COLUMNS] of 0 and 1: as far from an anchor as the other word is, between two anchors, out of
+    order; whether repeated words are the same occurrence.
+
+    `in_run` [C]: the cells of runs of matches that are long enough for any word to be an anchor.
+    """
+    base = grid.figure(base_similarity)
+    partner = _anchors(grid, base, in_run)
+    table = np.zeros((len(ANCHOR_COLUMNS), len(cells)), dtype=np.float32)
+    token, n = grid.source_token[cells], grid.n[cells]
+    shift = n - grid.m[cells]
+    left, right = (nearest(partner >= 0, grid.source_pair, step) for step in (-1, 1))
+    far = int(grid.n_target.max(initial=0)) + len(partner)  # further than any word or shift
+    for column, anchor in ((table[0], left), (table[1], right)):
+        own_shift = np.where(anchor < 0, far, partner[anchor] - grid.source_position[anchor])
+        column[:] = shift == own_shift[token]
+    np.maximum(table[0], table[1], out=table[2])
+    np.multiply(table[0], table[1], out=table[3])
+    after, before = np.where(left < 0, -1, partner[left])[token], np.where(right < 0, far, partner[right])[token]
+    table[4] = (n > after) & (n < before) & ((left >= 0) & (right >= 0))[token]
+    table[5] = (n < after) | (n > before)
+    identical = np.flatnonzero(base[cells] >= 1)
+    table[6, identical] = _same_occurrence(grid, cells[identical])
+    return table.T
 
 
-def _side_by_side(kind: np.ndarray, cells: np.ndarray, values: np.ndarray) -> Block:
-    """One block for all kinds of words that are alike: their cells are few."""
-    names = tuple(f"{name}.{column}" for name in ALIKE for column in OF_ALIKE)
-    group = kind[cells] if len(cells) else np.zeros(len(values), kind.dtype)
-    return Block(names, Grouped(values, group, len(ALIKE)), _rows(len(kind), cells))
+def _anchors(grid: Grid, base: np.ndarray, in_run: np.ndarray) -> np.ndarray:
+    """[Ts] the position of the word that each source token is anchored to, -1 if it is not an anchor."""
+    alike = np.flatnonzero(base >= 0.9)
+    s, t = grid.source_token[alike], grid.target_token[alike]
+    meeting = grid.meeting(FORM)
+    content = meeting.lexicon.attribute("content", are_content)
+    telling = (content[meeting.source[s]] & content[meeting.target[t]]) | in_run[alike]
+    alone = (np.bincount(s, minlength=1)[s] == 1) & (np.bincount(t, minlength=1)[t] == 1)
+    partner = np.full(len(grid.source_pair), -1)
+    partner[s[telling & alone]] = grid.n[alike[telling & alone]]
+    return partner
+
+
+def _same_occurrence(grid: Grid, cells: np.ndarray) -> np.ndarray:
+    """Of cells of identical words that a sentence repeats: whether both are the k-th from the left, and from the
+    right."""
+    meeting = grid.meeting(FORM)
+    s, t = grid.source_token[cells], grid.target_token[cells]
+    before_s, after_s = _occurrences(meeting.source, grid.source_pair)
+    before_t, after_t = _occurrences(meeting.target, grid.target_pair)
+    repeated = (before_s + after_s)[s] + (before_t + after_t)[t] > 0
+    return np.asarray(repeated & (before_s[s] == before_t[t]) & (after_s[s] == after_t[t]))
+
+
+def _occurrences(word: np.ndarray, pair: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """[T] how many of the same word precede each token in its sentence, and how many follow it."""
+    order = np.lexsort((word, pair))  # stable: the same words of a sentence stay in order
+    word, pair = word[order], pair[order]
+    new = np.ones(len(word), dtype=bool)
+    new[1:] = (word[1:] != word[:-1]) | (pair[1:] != pair[:-1])
+    start = np.flatnonzero(new)
+    size = np.diff(np.append(start, len(word)))
+    rank = np.arange(len(word)) - np.repeat(start, size)
+    before, after = np.empty(len(word), dtype=np.int64), np.empty(len(word), dtype=np.int64)
+    before[order], after[order] = rank, np.repeat(size, size) - 1 - rank
+    return before, after

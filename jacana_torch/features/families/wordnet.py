@@ -14,7 +14,7 @@ from ..grid import Grid
 from ..padded_grid import table_of
 from ..string_similarity import FORM, base_of, base_similarity
 from ..word_pairs import Signal, WordKey, WordPairs
-from .context import company_of
+from .context import context_of
 
 Query = tuple[str, str | None]
 Relations = dict[str, np.ndarray]
@@ -59,7 +59,7 @@ class WordNet:
         side = (self, grid.is_flipped)
         related = grid.figure(self._any, directed=True)
         best_row = grid.row_max(related)
-        link, null = company_of(grid, ("wordnet", side), lambda: self._similar(grid, related))
+        link, null = context_of(grid, ("wordnet", side), lambda: self._similar(grid, related))
         names, table = grid.from_either_side(("wordnet.near", side), lambda: _near(grid, related))
         return NodeBlocks(
             (*link, Block(names, table, laid.place)), (Block(("null_related",), best_row[:, None]), null)
