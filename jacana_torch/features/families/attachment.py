@@ -52,7 +52,7 @@ class Attachment:
 
     def _columns(self, grid: Grid, laid: Laid) -> Named:
         """Over the canvas; from the other side, rows and columns, source and target have changed places."""
-        likeness = WordNet().likeness(grid) if self.related else grid.figure(base_similarity)
+        likeness = WordNet().similarity(grid) if self.related else grid.figure(base_similarity)
         canvas, (source, target), nowhere = laid.canvas, trees(grid), laid.canvas.no_positions()
         row = _Line.of(source, grid.source_position, laid.line, nowhere[0])
         column = _Line.of(target, grid.target_position, laid.column_line, nowhere[1])

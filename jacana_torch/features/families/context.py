@@ -63,7 +63,7 @@ class Context:
 
 
 def _both_directions(grid: Grid, laid: Laid, window: int) -> _Shared:
-    """What both directions share: columns; fields of the similarity, of all words and of content words; for each place
+    """What both directions share: columns; fields of the similarity of all words, and of content words; per place
     the similarity, that of the diagonal and the length of the run."""
     canvas = laid.canvas
     field = canvas.field(grid.figure(base_similarity), laid.place)

@@ -1,29 +1,26 @@
-"""WordNet relations between two words, by lemma and part of speech, or over all parts of speech without tags."""
+"""The wordnet family: WordNet relations between two words, by lemma and part of speech, or by the word alone."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import partial
+from itertools import compress
+from operator import itemgetter
+from typing import Any
 
 import numpy as np
 
 from ...annotate.normalise import matching_form, wordnet_pos
 from ..api import Block, NodeBlocks
-from ..grid import Grid
+from ..grid import Grid, Named
 from ..padded_grid import table_of
 from ..string_similarity import FORM, base_of, base_similarity
 from ..word_pairs import Signal, WordKey, WordPairs
 from .context import context_of
 
-Query = tuple[str, str | None]
+Query = tuple[str, str | None]  # what is looked up: a lemma, and one of WordNet's parts of speech or None for all
 Relations = dict[str, np.ndarray]
-
-
-@lru_cache(maxsize=256)
-def _looked_up_as(tag: str) -> str | None:
-    """WordNet's part of speech of a Penn tag; particles too, for WordNet has them ("up") among its adverbs."""
-    return "r" if tag == "RP" else wordnet_pos(tag)
 
 
 @dataclass(frozen=True)
@@ -33,112 +30,100 @@ class WordNet:
     tags: bool = True
     depth: int = 3
     name: str = "wordnet"
+    resources: tuple[str, ...] = ("wordnet",)
 
     @property
     def requires(self) -> tuple[str, ...]:
         return ("pos", "lemma") if self.tags else ()
 
     @property
-    def resources(self) -> tuple[str, ...]:
-        return ("wordnet",)
-
-    @property
     def key(self) -> WordKey:
         return WordKey(matching_form, ("lemma", "pos")) if self.tags else FORM
 
     def word_blocks(self, pairs: WordPairs) -> tuple[Block, ...]:
-        (asked, columns), new = self._relations(pairs), np.flatnonzero(self._new(pairs))
-        table = np.column_stack([values[new] for values in columns.values()]).astype(np.float64)
+        rows, new, columns = self._relations(pairs)
+        table = np.column_stack(list(columns.values()))[new].astype(np.float64)
         index = np.full(len(pairs), -1, dtype=np.int64)
-        index[asked[new]] = np.arange(len(new))
+        index[rows[new]] = np.arange(len(table))
         return (Block(tuple(columns), table, index),)
 
     def __call__(self, grid: Grid) -> NodeBlocks:
-        laid = grid.laid_out()
-        # Some relations hold one way only (Swedish to Sweden), so each side has its own.
-        side = (self, grid.is_flipped)
+        # Some relations hold one way only (Swedish to Sweden), so each direction has its own.
+        direction = (self, grid.is_flipped)
         related = grid.figure(self._any, directed=True)
-        best_row = grid.row_max(related)
-        link, null = context_of(grid, ("wordnet", side), lambda: self._similar(grid, related))
-        names, table = grid.from_either_side(("wordnet.near", side), lambda: _near(grid, related))
-        return NodeBlocks(
-            (*link, Block(names, table, laid.place)), (Block(("null_related",), best_row[:, None]), null)
-        )
+        link, null = context_of(grid, ("wordnet", direction), partial(self._similar, grid, related))
+        names, table = grid.from_either_side(("wordnet.near", direction), partial(_near, grid, related))
+        best = Block(("null_related",), grid.row_max(related)[:, None])
+        return NodeBlocks((*link, Block(names, table, grid.laid_out().place)), (best, null))
 
-    @property
-    def _any(self) -> Signal:
-        return Signal(("wordnet.any", self), self.key, self._related)
-
-    def likeness(self, grid: Grid) -> np.ndarray:
-        """[C] how alike two words are by spelling, lemma and WordNet, in whichever direction that relates them."""
-        either = np.maximum(grid.figure(self._any), grid.figure(self._any.from_the_other_side))
-        return self._similar(grid, either)
+    def similarity(self, grid: Grid) -> np.ndarray:
+        """[C] by spelling, lemma and WordNet, in whichever direction two words are related."""
+        related = np.maximum(grid.figure(self._any), grid.figure(self._any.from_the_other_side))
+        return self._similar(grid, related)
 
     def _similar(self, grid: Grid, related: np.ndarray) -> np.ndarray:
         same_lemma = grid.figure(Signal(("wordnet.lemma", self), self.key, self._same_lemma))
         return np.maximum(grid.figure(base_similarity), np.maximum(0.9 * same_lemma, 0.8 * related))
 
-    def _new(self, pairs: WordPairs) -> np.ndarray:
-        """[A] those that WordNet or their lemma relates, and spelling does not already."""
-
-        def found() -> np.ndarray:
-            asked, there, back = self._found(pairs)
-            related = np.logical_or.reduce([self._same_lemma(pairs)[asked], *there.values(), *back.values()])
-            rows = asked[related]
-            some = WordPairs(pairs.lexicon, pairs.left[rows], pairs.right[rows])
-            related[related] = base_of(some.part(0) if self.tags else some) < 0.9
-            return related
-
-        return pairs.shared(("wordnet.new", self), found)
+    @property
+    def _any(self) -> Signal:
+        return Signal(("wordnet.any", self), self.key, self._related)
 
     def _related(self, pairs: WordPairs) -> np.ndarray:
-        out, (asked, columns) = np.zeros(len(pairs), dtype=bool), self._relations(pairs)
-        out[asked] = columns["any"] & self._new(pairs)
+        """[U] whether any relation holds."""
+        out, (rows, new, columns) = np.zeros(len(pairs), dtype=bool), self._relations(pairs)
+        out[rows] = columns["any"] & new
         return out
 
+    def _relations(self, pairs: WordPairs) -> tuple[np.ndarray, np.ndarray, Relations]:
+        """The rows of pairs that may be related, which of them spelling does not show, and their columns."""
+        rows, new, same_lemma, *directions = pairs.shared(("wordnet", self), partial(self._look_up, pairs))
+        columns: Relations = {**directions[pairs.swapped], "any": np.zeros(len(rows), dtype=bool)}
+        for name in columns.keys() - {"antonym", "sister", "any"}:
+            columns["any"] |= columns[name]
+        return rows, new, {**columns, "lemma": same_lemma}
+
+    def _look_up(self, pairs: WordPairs) -> tuple[np.ndarray, np.ndarray, np.ndarray, Relations, Relations]:
+        """Rows of pairs with one lemma or of words that WordNet knows. For each: whether it is new, whether it has
+        one lemma, and its relations from left to right and from right to left."""
+        from ...resources import wordnet
+
+        same_lemma = self._same_lemma(pairs)
+        rows = np.flatnonzero(pairs.both(("wordnet.known", self.tags), self._are_known) | same_lemma)
+        left, right = (pairs.right, pairs.left) if pairs.swapped else (pairs.left, pairs.right)
+        used, place = np.unique(np.concatenate([left[rows], right[rows]]), return_inverse=True)
+        queries = self._queries(list(map(pairs.lexicon.words.__getitem__, used.tolist())))
+        there, back = wordnet().related_both_ways(queries, place[: len(rows)], place[len(rows) :], self.depth)
+        new = np.logical_or.reduce([same_lemma[rows], *there.values(), *back.values()])
+        some = WordPairs(pairs.lexicon, pairs.left[rows[new]], pairs.right[rows[new]])
+        new[new] = base_of(some.part(0) if self.tags else some) < 0.9
+        return rows, new, same_lemma[rows], there, back
+
     def _same_lemma(self, pairs: WordPairs) -> np.ndarray:
-        return pairs.equal("wordnet.lemma", lambda words: [lemma for lemma, _ in self._queries(words)])
+        return pairs.equal("wordnet.lemma", self._lemmas)
 
-    def _queries(self, words: Sequence) -> list[Query]:
-        if self.tags:
-            return [(lemma.lower(), _looked_up_as(tag)) for _, lemma, tag in words]
-        return [(w.lower(), None) for w in words]
+    def _lemmas(self, words: Sequence[Any]) -> list[str]:
+        return list(map(itemgetter(0), self._queries(words)))
 
-    def _are_known(self, words: Sequence) -> np.ndarray:
+    def _queries(self, words: Sequence[Any]) -> list[Query]:
+        if not self.tags:
+            return [(word.lower(), None) for word in words]
+        # WordNet has particles ("up") among its adverbs
+        return [(lemma.lower(), "r" if tag == "RP" else wordnet_pos(tag)) for _, lemma, tag in words]
+
+    def _are_known(self, words: Sequence[Any]) -> np.ndarray:
+        """[W] whether WordNet has the word; most words are unknown to it."""
         from ...resources import wordnet
 
         queries = self._queries(words)
-        looked_up = [pos is not None for _, pos in queries] if self.tags else [w[:1].isalpha() for w in words]
-        known = np.array(looked_up, dtype=bool)
-        known[known] = wordnet().knows([query for query, yes in zip(queries, looked_up, strict=True) if yes])
+        asked = [pos is not None if self.tags else word[:1].isalpha() for word, pos in queries]
+        known = np.array(asked, dtype=bool)
+        known[known] = wordnet().knows(list(compress(queries, asked)))
         return known
 
-    def _relations(self, pairs: WordPairs) -> tuple[np.ndarray, Relations]:
-        """[A] which pairs may be related, and named columns of these."""
-        asked, *ways = self._found(pairs)
-        columns = dict(ways[int(pairs.swapped)])
-        columns["any"] = np.logical_or.reduce([v for k, v in columns.items() if k not in ("antonym", "sister")])
-        columns["lemma"] = self._same_lemma(pairs)[asked]
-        return asked, columns
 
-    def _found(self, pairs: WordPairs) -> tuple[np.ndarray, Relations, Relations]:
-        return pairs.shared(("wordnet", self), lambda: self._both_ways(pairs))
-
-    def _both_ways(self, pairs: WordPairs) -> tuple[np.ndarray, Relations, Relations]:
-        """[A] the pairs of one lemma or of words that WordNet knows, and their relations in either direction: of
-        words that were never met before, most are unknown to it."""
-        from ...resources import wordnet
-
-        known = pairs.both(("wordnet.known", self.tags), self._are_known)
-        asked = np.flatnonzero(known | self._same_lemma(pairs))
-        left, right = (pairs.right, pairs.left) if pairs.swapped else (pairs.left, pairs.right)
-        used, place = np.unique(np.concatenate([left[asked], right[asked]]), return_inverse=True)
-        queries = self._queries([pairs.lexicon.words[w] for w in used.tolist()])
-        there, back = wordnet().related_both_ways(queries, place[: len(asked)], place[len(asked) :], self.depth)
-        return asked, there, back
-
-
-def _near(grid: Grid, related: np.ndarray) -> tuple[tuple[str, ...], np.ndarray]:
+def _near(grid: Grid, related: np.ndarray) -> Named:
+    """Whether the neighbours are related, or the word is to another one of the row or the column."""
     laid = grid.laid_out()
     canvas, field = laid.canvas, laid.canvas.field(related, laid.place)
     here = canvas.near(field, 0, 0)
