@@ -80,7 +80,9 @@ def report(title: str, chances: dict[str, np.ndarray], hit: np.ndarray, linked: 
     heads = [f"{name}: {what}" for name in ("before", "after") for what in ("candidates", "mean chance", "gold")]
     out += ["", f"| chance | {' | '.join(heads)} |", f"|---|{'---:|' * 6}"]
     for k in range(len(before.count)):
-        sides = (f"{c.count[k]} | {100 * c.chance[k]:.1f}% | {100 * c.share[k]:.1f}%" for c in (before, after))
+        sides = (
+            f"{c.count[k]} | {100 * c.probability[k]:.1f}% | {100 * c.share[k]:.1f}%" for c in (before, after)
+        )
         out.append(f"| {before.edges[k]:.1f}–{before.edges[k + 1]:.1f} | {' | '.join(sides)} |")
     return "\n".join([*out, ""])
 

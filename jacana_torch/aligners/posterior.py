@@ -19,7 +19,6 @@ from ..crf.flat import Flat
 from ..crf.layout import Layout
 from ..crf.scoring import node_scores
 from ..errors import ConfigError
-from ..evaluate import Counts, Score
 from ..features.grid import Grid
 from ..symmetrize import Symmetrizer
 from ..types import Alignment, Example, SentencePair, trusted
@@ -184,6 +183,8 @@ def _fresh(chain: Crf) -> Crf:
 
 def best_threshold(sample: Sample, weighing: Weighing) -> float:
     """The one about which links score best; of equals, that nearest to a half."""
+    from ..evaluate import Counts, Score
+
     chances = weighing.chances(sample.forward, sample.backward)
     pairs = int(sample.pair.max()) + 1
 

@@ -57,7 +57,7 @@ def add_options(evaluate: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Score predictions; returns the exit code."""
-    from ..evaluate.report import AgreementReport, Report
+    from ..evaluate.report import Report
 
     least = [_least(text) for text in arguments.fail_under]  # mistakes are told before anything is read
     by = [split for split in re.split(r"[,\s]+", arguments.by) if split]
@@ -69,6 +69,8 @@ def run(arguments: argparse.Namespace) -> int:
     gold = _gold(arguments.gold, arguments.from_)
     found = _predictions(gold, arguments.predicted, arguments.predicted_from)
     if arguments.agreement:
+        from ..evaluate.agreement import AgreementReport
+
         first = [example.gold for example in gold if example.gold is not None]
         people = dict(zip(_names([arguments.gold, *arguments.predicted]), [first, *found], strict=True))
         _write(AgreementReport.of(people, arguments.links), arguments.format)

@@ -1,8 +1,10 @@
-"""Gold and predicted alignments in, scores out: counts per pair first, every figure from that one table."""
+"""Compare predicted alignments with gold: scores, significance, agreement, calibration.
+
+Everything starts from a table of link counts with one row per pair.
+"""
 
 from __future__ import annotations
 
-from .counts import LINKS, Counts, count
-from .score import Score, score
+from .scores import LINKS, Counts, Score, count, score
 
 __all__ = ["LINKS", "Counts", "Score", "count", "score"]

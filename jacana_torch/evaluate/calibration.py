@@ -1,4 +1,4 @@
-"""Do chances mean what they say? Chances and what came true in, a reliability curve and its error out."""
+"""Compare probabilities with outcomes: a reliability curve, its error, and the log loss."""
 
 from __future__ import annotations
 
@@ -11,46 +11,47 @@ from ..errors import ConfigError, JacanaError
 
 @dataclass(frozen=True)
 class Reliability:
-    """Chances by the bin: `edges` [K + 1], `count` [K] how many, `chance` [K] their mean, `share` [K] how many of
-    them came true (both 0 where there are none)."""
+    """A reliability curve of K bins; empty bins have probability and share 0."""
 
-    edges: np.ndarray
-    count: np.ndarray
-    chance: np.ndarray
-    share: np.ndarray
+    edges: np.ndarray  # [K + 1]
+    count: np.ndarray  # [K] probabilities in the bin
+    probability: np.ndarray  # [K] their mean
+    share: np.ndarray  # [K] the share of them that came true
 
     @property
     def error(self) -> float:
-        """The expected calibration error: how far shares are from chances, on average over all chances."""
-        return float((self.count * np.abs(self.chance - self.share)).sum() / self.count.sum())
+        """The expected calibration error: the mean distance of shares from probabilities, weighted by count."""
+        return float((self.count * np.abs(self.probability - self.share)).sum() / self.count.sum())
 
     @property
     def worst(self) -> float:
         """The largest distance of any bin that is not empty."""
-        return float(np.abs(self.chance - self.share).max())
+        return float(np.abs(self.probability - self.share).max())
 
 
-def reliability(chances: np.ndarray, hits: np.ndarray, bins: int = 10) -> Reliability:
-    """Bins of equal width; a chance on an edge belongs to the upper one, and 1 to the last."""
-    chances, hits = np.asarray(chances, dtype=np.float64), np.asarray(hits, dtype=bool)
+def reliability(probabilities: np.ndarray, outcomes: np.ndarray, bins: int = 10) -> Reliability:
+    """The curve of [n] probabilities and [n] boolean outcomes, in bins of equal width.
+
+    A probability on an edge belongs to the upper bin, and 1 to the last.
+    """
+    probabilities, outcomes = np.asarray(probabilities, dtype=np.float64), np.asarray(outcomes, dtype=bool)
     if bins < 1:
-        raise ConfigError(f"{bins} bins: at least one")
-    if chances.shape != hits.shape or chances.ndim != 1:
-        raise JacanaError(f"{len(chances)} chances and {len(hits)} outcomes: one of each a link")
-    if not len(chances):
-        raise JacanaError("there are no chances to judge: nothing was aligned, or without confidence")
-    if not ((chances >= 0) & (chances <= 1)).all():
-        raise JacanaError("chances are between 0 and 1")
+        raise ConfigError(f"{bins} bins: a reliability curve needs at least one")
+    if probabilities.shape != outcomes.shape or probabilities.ndim != 1:
+        raise JacanaError(f"{len(probabilities)} probabilities and {len(outcomes)} outcomes: one of each per link")
+    if not len(probabilities):
+        raise JacanaError("there are no probabilities: nothing was aligned, or the links have no confidences")
+    if not ((probabilities >= 0) & (probabilities <= 1)).all():
+        raise JacanaError("probabilities must be between 0 and 1")
     edges = np.arange(bins + 1) / bins  # linspace has 0.6000000000000001
-    of = np.clip(np.searchsorted(edges, chances, side="right") - 1, 0, bins - 1)
-    count = np.bincount(of, minlength=bins)
+    bin_of = np.clip(np.searchsorted(edges, probabilities, side="right") - 1, 0, bins - 1)
+    count = np.bincount(bin_of, minlength=bins)
     some = np.maximum(count, 1)
-    return Reliability(
-        edges, count, np.bincount(of, chances, bins) / some, np.bincount(of, hits.astype(float), bins) / some
-    )
+    mean = np.bincount(bin_of, probabilities, bins) / some
+    return Reliability(edges, count, mean, np.bincount(bin_of, outcomes.astype(float), bins) / some)
 
 
-def log_loss(chances: np.ndarray, hits: np.ndarray) -> float:
-    """The mean of -log of what was thought of what came true; chances nearer to 0 or 1 than 1e-6 count as that."""
-    certain = np.clip(chances, 1e-6, 1 - 1e-6)
-    return float(-np.log(np.where(hits, certain, 1 - certain)).mean())
+def log_loss(probabilities: np.ndarray, outcomes: np.ndarray) -> float:
+    """The mean negative log probability of the outcomes. Probabilities are clipped to 1e-6 from 0 and 1."""
+    clipped = np.clip(probabilities, 1e-6, 1 - 1e-6)
+    return float(-np.log(np.where(outcomes, clipped, 1 - clipped)).mean())

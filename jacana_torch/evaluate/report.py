@@ -1,4 +1,4 @@
-"""All that is told of predictions: gold and some systems' links in, sheets for printing and plain data out."""
+"""The report of `jacana-torch evaluate`: scores of some systems on the same pairs, as tables or as plain data."""
 
 from __future__ import annotations
 
@@ -10,23 +10,19 @@ from ..errors import ConfigError
 from ..types import Alignment, Example, SentencePair
 from ..util.tables import Sheet
 from ..version import __version__
-from .aer import alignment_error_rate
-from .agreement import Agreement, agreements, fleiss
-from .counts import Counts, count
-from .score import Score
-from .significance import Difference, Interval, differences, intervals
+from .scores import Counts, Score, alignment_error_rate, count
+from .significance import METRICS, Difference, Interval, differences, intervals
 from .splits import SPLITS, Group, groups
 
 BY = (*SPLITS, "length")
-METRICS = ("precision", "recall", "f1", "exact")
-MICRO = ("micro_precision", "micro_recall", "micro_f1")
+MACRO = METRICS[:4]  # precision, recall, F1 and exact match
 LEVELS = ((0.01, "**"), (0.05, "*"))
 HEADINGS = ("system", "P", "R", "F1", "exact", "micro P", "micro R", "micro F1", "AER")
 
 
 @dataclass(frozen=True)
 class System:
-    """One system's figures; `against` is how they differ from the first system's, `by` the kinds of links."""
+    """The figures of one system. `against` has the differences from the first system, `by` the splits."""
 
     name: str
     counts: Counts
@@ -37,13 +33,13 @@ class System:
     by: Mapping[str, Sequence[Group]]
 
     def to_dict(self, sym: str | None) -> dict[str, Any]:
-        told = self.score.to_dict() | {"signature": self.score.signature(sym=sym)}
         against = None
         if self.against is not None:
             against = {name: asdict(difference) for name, difference in self.against.items()}
         return {
             "system": self.name,
-            **told,
+            **self.score.to_dict(),
+            "signature": self.score.signature(sym=sym),
             "aer": self.aer,
             "intervals": {name: [found.low, found.high] for name, found in self.intervals.items()},
             "against_first": against,
@@ -53,7 +49,7 @@ class System:
 
 @dataclass(frozen=True)
 class Report:
-    """Systems on the same pairs. `sym` is what joined their directions, where anybody said so."""
+    """Systems on the same pairs. `sym` names their symmetrizer in signatures, if it is known."""
 
     systems: Sequence[System]
     rounds: int
@@ -71,7 +67,7 @@ class Report:
         seed: int = 1,
         sym: str | None = None,
     ) -> Report:
-        """Of predictions by name; the others are held against the first."""
+        """Score predictions by name, and compare each with the first."""
         unknown = [split for split in by if split not in BY]
         if unknown:
             raise ConfigError(f"there is no split by {unknown[0]!r}: choose {', '.join(BY)}")
@@ -98,7 +94,7 @@ class Report:
         return {"version": __version__, "rounds": self.rounds, "seed": self.seed, "systems": systems}
 
     def sheets(self) -> list[Sheet]:
-        """What is printed: scores, intervals, differences, splits."""
+        """The tables: scores, intervals, differences from the first system, splits."""
         several = len(self.systems) > 1
         return [
             self._scores(several),
@@ -110,18 +106,19 @@ class Report:
     def _scores(self, several: bool) -> Sheet:
         lines, score = [], self.systems[0].score
         for system in self.systems:
-            figures = [getattr(system.score, name) for name in (*METRICS, *MICRO)]
+            figures = asdict(system.score)
             against = system.against or {}
-            marks = [_mark(against.get(name)) for name in (*METRICS, *MICRO)] if several else []
-            lines.append(([system.name, *map(_percent, (*figures, system.aer))], marks))
+            marks = [_mark(against.get(name)) for name in METRICS] if several else []
+            cells = [_percent(figures[name]) for name in METRICS]
+            lines.append(([system.name, *cells, _percent(system.aer)], marks))
         notes = [
             score.signature("P,R,F1,exact", sym=self.sym),
             score.signature("P,R,F1,AER", "micro", sym=self.sym),
         ]
         if several:
-            told = ", ".join(f"{mark} p < {level}" for level, mark in reversed(LEVELS))
+            levels = ", ".join(f"{mark} p < {level}" for level, mark in reversed(LEVELS))
             notes.append(
-                f"{told} against {self.systems[0].name}: approximate randomisation over pairs, {self._drawn}"
+                f"{levels} against {self.systems[0].name}: approximate randomisation over pairs, {self._drawn}"
             )
         return Sheet(HEADINGS, lines, notes)
 
@@ -131,7 +128,7 @@ class Report:
 
     def _intervals(self) -> Sheet:
         lines = [
-            ([s.name, *(f"{_percent(s.intervals[x].low)}-{_percent(s.intervals[x].high)}" for x in METRICS)], ())
+            ([s.name, *(f"{_percent(s.intervals[x].low)}-{_percent(s.intervals[x].high)}" for x in MACRO)], ())
             for s in self.systems
         ]
         return Sheet(HEADINGS[:5], lines, title=f"95% intervals, bootstrap over pairs, {self._drawn}")
@@ -140,7 +137,7 @@ class Report:
         lines = []
         for system in self.systems[1:]:
             assert system.against is not None
-            lines.append(([system.name, *(_difference(system.against[name]) for name in METRICS)], ()))
+            lines.append(([system.name, *(_difference(system.against[name]) for name in MACRO)], ()))
         title = (
             f"Differences from {self.systems[0].name}, their 95% intervals (paired bootstrap) and p, {self._drawn}"
         )
@@ -162,53 +159,15 @@ class Report:
 
 
 def _names(systems: Sequence[System], split: str) -> list[str]:
-    """Of the groups of any system, in their order."""
+    """The names of the groups of all systems, in order."""
     found: dict[str, None] = {}
     for system in sorted(systems, key=lambda system: -len(system.by[split])):
         found |= dict.fromkeys(group.name for group in system.by[split])
     return list(found)
 
 
-@dataclass(frozen=True)
-class AgreementReport:
-    """How far annotators agree, two by two, and all of them (`fleiss`, where they are more than two)."""
-
-    found: Sequence[Agreement]
-    fleiss: float | None
-
-    @classmethod
-    def of(cls, annotators: Mapping[str, Sequence[Alignment]], links: str = "sure") -> AgreementReport:
-        every = list(annotators.values())
-        return cls(agreements(annotators, links), fleiss(every, links) if len(every) > 2 else None)
-
-    def to_dict(self) -> dict[str, Any]:
-        pairs = [{"first": a.first, "second": a.second, "kappa": a.kappa, **a.score.to_dict()} for a in self.found]
-        return {"version": __version__, "agreement": pairs, "fleiss_kappa": self.fleiss}
-
-    def sheets(self) -> list[Sheet]:
-        lines = [
-            (
-                [
-                    a.first,
-                    a.second,
-                    *map(_percent, (a.score.f1, a.score.exact, a.score.micro_f1)),
-                    f"{a.kappa:.4f}",
-                ],
-                (),
-            )
-            for a in self.found
-        ]
-        notes = [
-            self.found[0].score.signature("F1,exact"),
-            self.found[0].score.signature("F1", "micro"),
-            "kappa: Cohen's, over all cells"
-            + ("" if self.fleiss is None else f"; Fleiss's of all: {self.fleiss:.4f}"),
-        ]
-        return [Sheet(("annotator", "annotator", "F1", "exact", "micro F1", "kappa"), lines, notes, left=2)]
-
-
 def tagged(examples: Sequence[Example], pairs: Sequence[SentencePair]) -> list[Example]:
-    """The same gold for pairs with more layers."""
+    """The gold alignments of `examples` for the same pairs with more layers."""
     return [Example(pair, example.gold) for pair, example in zip(pairs, examples, strict=True)]
 
 

@@ -1,8 +1,8 @@
-"""Is one system better than another, or luckier? Two tables of counts of the same pairs in, p-values out.
+"""Significance of the difference between two systems on the same pairs, and confidence intervals.
 
-Approximate randomisation (Noreen 1989): were the systems alike, either could have given either's answer to any
-pair; how often do answers that are swapped at random differ by as much? The bootstrap says how large the
-difference might be on other pairs like these.
+p-values come from approximate randomisation (Noreen 1989): if the systems were equal, either could have given
+either answer to any pair, so answers are swapped at random and differences as large as the observed one counted.
+Intervals come from the paired bootstrap: they say how large the difference may be on other pairs like these.
 """
 
 from __future__ import annotations
@@ -13,32 +13,32 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import JacanaError
-from .counts import Counts
+from .scores import Counts, ratio
 
 METRICS = ("precision", "recall", "f1", "exact", "micro_precision", "micro_recall", "micro_f1")
 ROUNDS = 10_000
-_AT_ONCE = 500  # rounds; their number must not depend on the machine, or the random numbers would
-_SAME = 1e-12  # differences of sums that were added up in another order
+_AT_ONCE = 500  # rounds; fixed, because the random numbers depend on it
+_SAME = 1e-12  # rounding differences between sums added in different orders
 
 
 @dataclass(frozen=True)
 class Difference:
-    """Of one metric: ours minus theirs, its two-sided p-value, and the 95% interval of the paired bootstrap."""
+    """The difference in one metric."""
 
-    value: float
-    p: float
-    low: float
+    value: float  # ours minus theirs
+    p: float  # two-sided
+    low: float  # the 95% interval of the paired bootstrap
     high: float
 
 
 def differences(ours: Counts, theirs: Counts, rounds: int = ROUNDS, seed: int = 1) -> dict[str, Difference]:
-    """Every metric's difference. The same seed gives the same figures."""
+    """The difference in every metric. Results depend on `seed` alone."""
     if rounds < 1:
-        raise JacanaError(f"rounds={rounds}: significance needs one round at least")
+        raise JacanaError(f"rounds={rounds}: significance needs at least one round")
     if len(ours) != len(theirs) or not np.array_equal(ours.gold, theirs.gold):
         raise JacanaError(
-            f"two systems are compared on the same pairs, and these counts, of {len(ours)} and of {len(theirs)}, "
-            "are of others"
+            f"systems must be compared on the same pairs, but these counts have different gold links "
+            f"({len(ours)} and {len(theirs)} pairs)"
         )
     if not len(ours):
         raise JacanaError("there are no pairs to compare systems on")
@@ -53,44 +53,39 @@ def differences(ours: Counts, theirs: Counts, rounds: int = ROUNDS, seed: int = 
 
 @dataclass(frozen=True)
 class Interval:
-    """Where 95% of a system's figures on as many pairs drawn with replacement lie."""
+    """The 95% interval of a metric over resampled pairs."""
 
     low: float
     high: float
 
 
 def intervals(counts: Counts, rounds: int = ROUNDS, seed: int = 1) -> dict[str, Interval]:
-    """Of every metric of one system. The same seed gives the same figures."""
+    """The bootstrap interval of every metric of one system. Results depend on `seed` alone."""
     if rounds < 1 or not len(counts):
-        raise JacanaError(f"rounds={rounds}, {len(counts)} pairs: intervals need one of either at least")
+        raise JacanaError(f"rounds={rounds}, {len(counts)} pairs: intervals need at least one of each")
     low, high = _bootstrapped(_columns(counts), None, rounds, seed)
     return {name: Interval(float(low[k]), float(high[k])) for k, name in enumerate(METRICS)}
 
 
 def _columns(counts: Counts) -> np.ndarray:
-    """[pairs, 6]: what every metric is made of the sums of."""
+    """[pairs, 6] the columns whose sums determine every metric."""
     return np.column_stack([counts.precision, counts.recall, counts.exact, counts.table]).astype(float)
 
 
 def _metrics(sums: np.ndarray, pairs: int) -> np.ndarray:
-    """[..., 6] sums of columns -> [..., 7], in the order of METRICS."""
+    """[..., 7] the metrics, in the order of METRICS, of [..., 6] sums of columns."""
     precision, recall, exact = (sums[..., k] / pairs for k in range(3))
     gold, predicted, both = (sums[..., k] for k in range(3, 6))
-    micro = _ratio(both, predicted), _ratio(both, gold)
+    micro = ratio(both, predicted), ratio(both, gold)
     return np.stack([precision, recall, _f1(precision, recall), exact, *micro, _f1(*micro)], axis=-1)
 
 
 def _f1(precision: np.ndarray, recall: np.ndarray) -> np.ndarray:
-    return _ratio(2 * precision * recall, precision + recall)
-
-
-def _ratio(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
-    return np.divide(part, whole, out=np.zeros_like(part), where=whole > 0)
+    return ratio(2 * precision * recall, precision + recall)
 
 
 def _randomised(one: np.ndarray, other: np.ndarray, observed: np.ndarray, rounds: int, seed: int) -> np.ndarray:
-    """[7] p-values. Pairs with the same counts make no difference, so only others are swapped; where these are
-    few, every way of swapping them is tried."""
+    """[7] p-values. Only pairs whose counts differ are swapped; if they are few, in every possible way."""
     delta, total = one - other, one.sum(0) + other.sum(0)
     delta = delta[(delta != 0).any(1)]
     every = len(delta) <= 62 and 2 ** len(delta) <= rounds
@@ -117,8 +112,7 @@ def _random_signs(n: int, rounds: int, seed: int) -> Iterator[np.ndarray]:
 def _bootstrapped(
     one: np.ndarray, other: np.ndarray | None, rounds: int, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """[7] and [7]: between these lie 95% of the figures, or of the differences, on as many pairs drawn with
-    replacement."""
+    """[7] lower and [7] upper bounds of 95% of the resampled metrics, or of their differences from `other`."""
     random, n = np.random.default_rng(seed), len(one)
     found = []
     for start in range(0, rounds, _AT_ONCE):

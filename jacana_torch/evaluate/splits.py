@@ -1,7 +1,7 @@
-"""Which links are found and which are not: pairs with gold and predicted links in, figures of each kind out.
+"""Break scores down by type of link (identical words, part of speech, 1-1 or phrase) or by sentence length.
 
-A split names the kind of a link; gold links have the kind that they have in gold, predicted ones that in the
-prediction. Figures of kinds of links are over all links of the kind (micro), those of lengths over pairs (macro).
+The type of a gold link depends on the gold alignment, that of a predicted link on the prediction. Figures of types
+are micro averages over links; figures of lengths are macro averages over pairs.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..types import Alignment, Link, SentencePair
-from .counts import count, links_of
-from .score import Score, harmonic_mean
+from .scores import Score, count, harmonic_mean, links_of
 
 Kind = Callable[[Link], str]
 Split = Callable[[SentencePair, frozenset[Link]], Kind]
@@ -31,7 +30,7 @@ LENGTHS = (10, 20, 30)
 
 @dataclass(frozen=True)
 class Group:
-    """Links of one kind, or pairs of one length: how many of them, and how well they were found."""
+    """The links of one type, or the pairs of one range of lengths, with their figures."""
 
     name: str
     gold: int
@@ -45,7 +44,7 @@ class Group:
 
 
 def by_identity(pair: SentencePair, links: frozenset[Link]) -> Kind:
-    """Whether the two words are the same, whatever their case."""
+    """Whether the two words are equal, ignoring case."""
     source, target = ([token.casefold() for token in side.tokens] for side in (pair.source, pair.target))
     return lambda link: "identical" if source[link[0]] == target[link[1]] else "other"
 
@@ -57,7 +56,7 @@ def by_pos(pair: SentencePair, links: frozenset[Link]) -> Kind:
 
 
 def by_type(pair: SentencePair, links: frozenset[Link]) -> Kind:
-    """How many words are linked together with these two: 1-1, 1-n (or n-1), or a phrase with a phrase."""
+    """The size of the group of words that a link belongs to: 1-1, 1-n (or n-1), or phrase (m-n)."""
     root: dict[tuple[int, int], tuple[int, int]] = {}
 
     def find(node: tuple[int, int]) -> tuple[int, int]:
@@ -92,33 +91,33 @@ def groups(
     predicted: Sequence[Alignment],
     links: str = "sure",
 ) -> list[Group]:
-    """One for each kind that there is; all kinds of links together are all links."""
+    """The figures of each type of link in the data, or of each range of lengths. Types partition the links."""
     if split == "length":
         return by_length(pairs, gold, predicted, links)
-    told: dict[str, Counter] = {name: Counter() for name in ("gold", "predicted", "recalled", "right")}
+    totals: dict[str, Counter[str]] = {name: Counter() for name in ("gold", "predicted", "recalled", "correct")}
     for pair, right, guess in zip(pairs, gold, predicted, strict=True):
         in_gold, in_guess = links_of(right, links), links_of(guess, links)
         for whole, part, own, other in (
-            ("gold", "recalled", in_gold, in_guess), ("predicted", "right", in_guess, in_gold)
+            ("gold", "recalled", in_gold, in_guess), ("predicted", "correct", in_guess, in_gold)
         ):  # fmt: skip
             kind = SPLITS[split](pair, own)
             kinds = {link: kind(link) for link in own}
-            told[whole].update(kinds.values())
-            told[part].update(kinds[link] for link in own & other)
-    return [_group(name, told) for name in ORDER if told["gold"][name] or told["predicted"][name]]
+            totals[whole].update(kinds.values())
+            totals[part].update(kinds[link] for link in own & other)
+    return [_group(name, totals) for name in ORDER if totals["gold"][name] or totals["predicted"][name]]
 
 
-def _group(name: str, told: Mapping[str, Counter]) -> Group:
-    gold, predicted = told["gold"][name], told["predicted"][name]
-    precision = told["right"][name] / predicted if predicted else 0.0
-    recall = told["recalled"][name] / gold if gold else 0.0
+def _group(name: str, totals: Mapping[str, Counter[str]]) -> Group:
+    gold, predicted = totals["gold"][name], totals["predicted"][name]
+    precision = totals["correct"][name] / predicted if predicted else 0.0
+    recall = totals["recalled"][name] / gold if gold else 0.0
     return Group(name, gold, predicted, precision, recall, harmonic_mean(precision, recall))
 
 
 def by_length(
     pairs: Sequence[SentencePair], gold: Sequence[Alignment], predicted: Sequence[Alignment], links: str
 ) -> list[Group]:
-    """By the words of the longer sentence; macro figures, as of whole corpora."""
+    """Macro figures by the number of words in the longer sentence."""
     counts = count(gold, predicted, links)
     longest = np.array([max(len(pair.source), len(pair.target)) for pair in pairs])
     out = []

@@ -91,5 +91,5 @@ def as_markdown(curve: Reliability) -> str:
     rows = ["| chances | links | mean chance | in gold |", "|---|---:|---:|---:|"]
     for k, count in enumerate(curve.count):
         bounds = f"{curve.edges[k]:.1f} to {curve.edges[k + 1]:.1f}"
-        rows.append(f"| {bounds} | {count} | {curve.chance[k]:.3f} | {curve.share[k]:.3f} |")
+        rows.append(f"| {bounds} | {count} | {curve.probability[k]:.3f} | {curve.share[k]:.3f} |")
     return "\n".join(rows)

@@ -17,7 +17,7 @@ import numpy as np
 from ..aligners.base import Aligner, Directional, Prepares, Step, Trainable, TrainingReport
 from ..errors import ConfigError
 from ..evaluate import Score, score
-from ..evaluate.counts import links_of
+from ..evaluate.scores import links_of
 from ..symmetrize import functions
 from ..types import Alignment, Example
 from . import lettering, pictures

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..evaluate.calibration import Reliability
-from ..evaluate.counts import links_of
+from ..evaluate.scores import links_of
 from ..types import Alignment
 
 CELL = 14  # pixels; its first row and column are the grid's line
@@ -56,7 +56,7 @@ def reliability(curve: Reliability) -> np.ndarray:
     picture = np.full((SIDE + 1, SIDE + 1, 3), PAPER, dtype=np.uint8)
     picture[:: SIDE // 10] = picture[:, :: SIDE // 10] = LINE
     pixels = np.rint(np.column_stack([curve.edges[:-1], curve.edges[1:]]) * SIDE).astype(int)
-    for (left, right), of_bin, mean, true in zip(pixels, curve.count, curve.chance, curve.share, strict=True):
+    for (left, right), of_bin, mean, true in zip(pixels, curve.count, curve.probability, curve.share, strict=True):
         if not of_bin:
             continue
         bar = picture[::-1, left + 2 : right - 1]  # counted from below

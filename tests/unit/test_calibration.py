@@ -1,4 +1,4 @@
-"""Reliability against counts by hand and by nested loops, and what scripts/calibration.py makes of it."""
+"""Reliability curves against hand counts and nested loops, and the report of scripts/calibration.py."""
 
 from __future__ import annotations
 
@@ -24,34 +24,34 @@ from jacana_torch.evaluate.calibration import log_loss, reliability
 def test_by_hand():
     found = reliability(np.array([0.05, 0.2, 0.3, 0.9, 1.0]), np.array([0, 0, 1, 1, 0], dtype=bool), bins=2)
     assert found.count.tolist() == [3, 2]
-    assert found.chance.tolist() == pytest.approx([0.55 / 3, 0.95])
+    assert found.probability.tolist() == pytest.approx([0.55 / 3, 0.95])
     assert found.share.tolist() == pytest.approx([1 / 3, 0.5])
     assert found.error == pytest.approx((3 * (1 / 3 - 0.55 / 3) + 2 * 0.45) / 5)
     assert found.worst == pytest.approx(0.45)
 
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1, max_size=30), st.integers(1, 12))
-def test_as_loops_count(links, bins):
+def test_against_nested_loops(links, bins):
     found = reliability(*map(np.array, zip(*links, strict=True)), bins)
     error = 0.0
     for k in range(bins):
         low, high = found.edges[k], found.edges[k + 1]
-        own = [(c, hit) for c, hit in links if low <= c < high or (k == bins - 1 and c == high)]
+        own = [(p, true) for p, true in links if low <= p < high or (k == bins - 1 and p == high)]
         assert found.count[k] == len(own)
         if own:
-            chance, share = sum(c for c, _ in own) / len(own), sum(hit for _, hit in own) / len(own)
-            assert (found.chance[k], found.share[k]) == (pytest.approx(chance), pytest.approx(share))
-            error += len(own) / len(links) * abs(chance - share)
+            mean, share = sum(p for p, _ in own) / len(own), sum(true for _, true in own) / len(own)
+            assert (found.probability[k], found.share[k]) == (pytest.approx(mean), pytest.approx(share))
+            error += len(own) / len(links) * abs(mean - share)
     assert found.error == pytest.approx(error)
 
 
-def test_what_is_drawn_from_its_chances_is_calibrated():
+def test_outcomes_drawn_from_their_probabilities_are_calibrated():
     rng = np.random.default_rng(0)
-    chances = rng.random(200_000)
-    hits = rng.random(200_000) < chances
-    assert reliability(chances, hits).error < 0.01
-    assert reliability(chances**2, hits).error > 0.1
-    assert log_loss(chances, hits) < log_loss(chances**2, hits)
+    probabilities = rng.random(200_000)
+    outcomes = rng.random(200_000) < probabilities
+    assert reliability(probabilities, outcomes).error < 0.01
+    assert reliability(probabilities**2, outcomes).error > 0.1
+    assert log_loss(probabilities, outcomes) < log_loss(probabilities**2, outcomes)
 
 
 def test_log_loss_of_certainty_is_finite():
@@ -61,18 +61,18 @@ def test_log_loss_of_certainty_is_finite():
 
 
 @pytest.mark.parametrize(
-    ("chances", "hits", "bins", "message"),
+    ("probabilities", "outcomes", "bins", "message"),
     [
-        ([], [], 10, "no chances"),
-        ([0.5], [True, False], 10, "1 chances and 2 outcomes"),
+        ([], [], 10, "no probabilities"),
+        ([0.5], [True, False], 10, "1 probabilities and 2 outcomes"),
         ([1.5], [True], 10, "between 0 and 1"),
         ([float("nan")], [True], 10, "between 0 and 1"),
         ([0.5], [True], 0, "at least one"),
     ],
 )
-def test_what_cannot_be_judged_is_told(chances, hits, bins, message):
+def test_bad_input_is_an_error(probabilities, outcomes, bins, message):
     with pytest.raises(JacanaError, match=message):
-        reliability(np.array(chances), np.array(hits), bins)
+        reliability(np.array(probabilities), np.array(outcomes), bins)
 
 
 def test_the_report_by_hand():
@@ -90,7 +90,7 @@ def test_the_report_by_hand():
     assert rows["0.9–1.0"] == ["1", "95.0%", "100.0%", "1", "100.0%", "100.0%"]
 
 
-def test_the_script_judges_every_cell_once(tmp_path, capsys):
+def test_the_script_counts_every_cell_once(tmp_path, capsys):
     rng = random.Random(3)
     rows, cells, links = [], 0, 0
     for _ in range(45):

@@ -15,9 +15,9 @@ from scipy import stats
 
 from jacana_torch.errors import ConfigError, JacanaError, MissingLayer
 from jacana_torch.evaluate import Counts, Score, score
-from jacana_torch.evaluate.aer import alignment_error_rate
-from jacana_torch.evaluate.agreement import agreements, cohen, fleiss
-from jacana_torch.evaluate.report import BY, AgreementReport, Report
+from jacana_torch.evaluate.agreement import AgreementReport, agreements, cohen, fleiss
+from jacana_torch.evaluate.report import BY, Report
+from jacana_torch.evaluate.scores import alignment_error_rate
 from jacana_torch.evaluate.significance import METRICS, differences, intervals
 from jacana_torch.evaluate.splits import by_identity, by_type, groups, word_class
 from jacana_torch.types import Alignment, Example, Sentence, SentencePair
