@@ -41,7 +41,7 @@ class Model:
 
     @property
     def resources(self) -> tuple[str, ...]:
-        """The linguistic data that the model reads. An aligner that reads no layers needs none of its annotator."""
+        """The linguistic data that the model reads; the annotator's only if the aligner reads layers."""
         return resources_of(self.aligner, self.annotate) if self.requires else resources_of(self.aligner)
 
     def check(self) -> None:

@@ -1,8 +1,8 @@
 """Save and load models, and list those that come with the package.
 
-A model is a directory of three files: `config.json` says what to build, `weights.safetensors` holds what was learnt,
-and `signature.json` tells on what and how it was trained. Loading reads nothing else, and builds only classes that
-`build` trusts.
+A model is a directory of three files. `config.json` says what to build, `weights.safetensors` holds what was
+learnt, and `signature.json` says what it was trained on and how. Loading reads nothing else, and builds only classes
+that `build` trusts.
 """
 
 from __future__ import annotations
@@ -77,8 +77,10 @@ def save(model: Model, directory: str | Path, config: Mapping[str, Any], signatu
 
 
 def _put_in_place(fresh: Path, directory: Path) -> None:
-    """Rename `fresh` to `directory`. A directory that is not empty cannot be replaced in one step, so it is renamed
-    first, and renamed back if the second step fails."""
+    """Rename `fresh` to `directory`.
+
+    A directory that is not empty cannot be replaced in one step. It is renamed first, and renamed back on failure.
+    """
     if not directory.exists():
         os.replace(fresh, directory)
         return
@@ -103,8 +105,8 @@ def write_json(path: Path, value: Mapping[str, Any]) -> None:
 def _write_state(path: Path, state: State) -> None:
     """Write arrays as tensors, and lists of strings as metadata, for safetensors has no arrays of strings.
 
-    The header is sorted afterwards: safetensors shuffles it, and equal models should be equal files. The version in
-    the metadata also keeps the header of a model without any weights readable.
+    The header is sorted afterwards: safetensors shuffles it, and equal models should be equal files. The version
+    in the metadata also keeps the header of a model without any weights readable.
     """
     from safetensors.numpy import save
 

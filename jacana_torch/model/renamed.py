@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+# fmt: off
 RENAMED = {
     "jacana_torch.aligners.bag_of_words.BagOfWords": "jacana_torch.systems.bag_of_words.BagOfWords",
     "jacana_torch.aligners.manli.aligner.Manli": "jacana_torch.systems.manli.manli.Manli",
@@ -15,7 +16,8 @@ RENAMED = {
     "jacana_torch.aligners.sultan.aligner.TunedSultan": "jacana_torch.systems.sultan.sultan.TunedSultan",
     "jacana_torch.aligners.sultan.family.SultanLinks": "jacana_torch.systems.sultan.family.SultanLinks",
     "jacana_torch.aligners.ted.aligner.Ted": "jacana_torch.systems.ted.ted.Ted",
-    "jacana_torch.aligners.unsupervised.agreement.Agreement": "jacana_torch.systems.unsupervised.agreement.Agreement",
+    "jacana_torch.aligners.unsupervised.agreement.Agreement":
+        "jacana_torch.systems.unsupervised.agreement.Agreement",
     "jacana_torch.aligners.unsupervised.hmm.Hmm": "jacana_torch.systems.unsupervised.hmm.Hmm",
     "jacana_torch.aligners.unsupervised.ibm1.Ibm1": "jacana_torch.systems.unsupervised.ibm1.Ibm1",
     "jacana_torch.aligners.unsupervised.thot.Thot": "jacana_torch.systems.unsupervised.thot.Thot",
@@ -35,6 +37,7 @@ RENAMED = {
     "jacana_torch.features.wordnet.WordNet": "jacana_torch.features.families.wordnet.WordNet",
     "jacana_torch.model.Model": "jacana_torch.model.model.Model",
 }
+# fmt: on
 
 
 def current(config: dict[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Build objects from plain configs: a mapping with a `_target_` becomes an instance of the class it names.
 
-A config can name classes of this package, and of packages that the environment variable JACANA_TRUST lists. A class
-must be named by the module that defines it, so that a config cannot reach what a module merely imports.
+A config can name classes of this package, and of packages that the environment variable JACANA_TRUST lists. A
+class must be named by the module that defines it, so that a config cannot reach what a module merely imports.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from ..errors import ConfigError
 def build(config: Any, **overrides: Any) -> Any:
     """Instantiate a config from the inside out; values without a `_target_` stay as they are.
 
-    With `_partial_: true`, `_target_` names a function, which is returned with its arguments bound. Each class that
-    takes an argument of a name in `overrides` gets that value, whatever the config says (`device="cuda"`).
+    With `_partial_: true`, `_target_` names a function, which is returned with its arguments bound. Each class
+    that takes an argument of a name in `overrides` gets that value, whatever the config says (`device="cuda"`).
     """
     if isinstance(config, (list, tuple)):
         return [build(value, **overrides) for value in config]
