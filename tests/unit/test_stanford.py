@@ -17,11 +17,9 @@ from jacana_torch.errors import ConfigError, JacanaError, MissingLayer, ModelErr
 from jacana_torch.evaluate import score
 from jacana_torch.features.grid import Grid
 from jacana_torch.systems.stanford import stanford as module
-from jacana_torch.systems.stanford.edge_features import JOINT, Extractor, _rivals
-from jacana_torch.systems.stanford.paths import PATHS, paths, tree
-from jacana_torch.systems.stanford.search import Model, best_tree, search
+from jacana_torch.systems.stanford.injective_search import Model, best_tree, search
+from jacana_torch.systems.stanford.link_features import JOINT, PATHS, Extractor, Lexicon, competitors, paths, tree
 from jacana_torch.systems.stanford.stanford import Stanford, injective
-from jacana_torch.systems.stanford.word_scores import Lexicon
 from jacana_torch.types import Alignment, Example, Sentence, SentencePair
 
 EXAMPLES = corpus(40)
@@ -110,11 +108,11 @@ def test_paths_are_what_the_tree_says(heads):
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 4)), max_size=4), st.integers(0, 2**32))
-def test_rivals_are_as_alike_and_nearer(sizes, seed):
+def test_competitors_are_at_least_as_similar(sizes, seed):
     pairs = [SentencePair(Sentence(("a",) * m), Sentence(("b",) * n)) for m, n in sizes]
     grid = Grid(pairs)
     alike = np.random.default_rng(seed).choice([0.0, 0.5, 1.0], grid.n_cells)
-    nearer, alone = _rivals(grid, alike)
+    nearer, alone = competitors(grid, alike)
     cell = 0
     for m, n in sizes:
         table = alike[cell : cell + m * n].reshape(m, n)
@@ -215,7 +213,7 @@ def test_what_cannot_be_is_told():
     long = sentence([-1] * 400)
     with pytest.raises(ConfigError, match="400 x 400"):
         plain().align([SentencePair(long, long)])
-    for bad, told in (([1, 0, -1], "circles"), ([3, -1, 1], "from 0"), ([-2, -1, 1], "from 0")):
+    for bad, told in (([1, 0, -1], "circle"), ([3, -1, 1], "from 0"), ([-2, -1, 1], "from 0")):
         with pytest.raises(JacanaError, match=told):
             plain().align([SentencePair(sentence(bad, "an owl eats"), pair.target)])
 

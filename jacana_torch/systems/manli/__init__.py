@@ -1,1 +1,1 @@
-"""MANLI: phrases aligned by edits. Pairs in, the best-scoring set of edits out, by annealing or exactly."""
+"""MANLI: alignment as the best-scoring set of phrase edits, found by annealing or exactly."""

@@ -1,1 +1,1 @@
-"""The token-based aligner of the Stanford RTE system: one source token at most for each target token, and back."""
+"""The token-based aligner of the Stanford RTE system: injective maps scored by features of links and of edges."""

@@ -1,14 +1,10 @@
-"""The token-based aligner of the Stanford RTE system (Chambers et al. 2007), as MacCartney et al. tell of it.
-
-Pairs with tags, lemmas and a parse in; alignments out, no token twice on either side.
-"""
+"""The token-based aligner of the Stanford RTE system (Chambers et al. 2007), as MacCartney et al. describe it."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import numpy as np
 
@@ -16,25 +12,24 @@ from ...aligners.base import Step, TrainingReport, Watcher, learnable
 from ...errors import ConfigError, ModelError
 from ...types import Alignment, Example, SentencePair, trusted
 from ...util.batches import portions
-from .edge_features import JOINT, Extractor, Problem
-from .search import Model, search
-from .word_scores import Lexicon
+from .injective_search import Model, search
+from .link_features import JOINT, Extractor, Lexicon, Problem
 
 log = logging.getLogger(__name__)
 CELLS_AT_ONCE = 1 << 16
-LARGEST_PAIR = 1 << 25  # choices of the two ends of all edges
+LARGEST_PAIR = 1 << 25  # choices for both ends of all edges
 
 
 @dataclass
 class Stanford:
     """An injective map of target tokens to source tokens, scored by lexical and syntactic features.
 
-    Links are scored by spelling, WordNet, vectors, tags, neighbours, heads and children; two links whose target
-    tokens are head and child by how their source tokens are joined. The paper tells neither the features nor the
-    search in detail, and says that the original leaves punctuation out: here punctuation is aligned like the rest,
-    and the search is exact (see search.py).
+    The features of a link are spelling, WordNet, vectors, tags, neighbours, heads and children. For two links
+    whose target tokens are head and child, they are how the source tokens are joined. The paper gives no details
+    of the features and the search. It says that the original skips punctuation; here punctuation is aligned like
+    words, and the search is exact (see injective_search.py).
 
-    `wordnet`, `vectors`  the resources to ask; vectors are a measure of distributional similarity.
+    `wordnet`, `vectors`  the resources; vectors measure distributional similarity.
     `epochs`  of the averaged perceptron;  `seed`  of the order of the training examples.
     """
 
@@ -46,10 +41,11 @@ class Stanford:
 
     def __post_init__(self) -> None:
         if self.epochs < 1:
-            raise ConfigError(f"epochs={self.epochs}: there must be one at least")
+            raise ConfigError(f"epochs={self.epochs} must be at least 1")
         if self.seed < 0:
-            raise ConfigError(f"seed={self.seed}: must not be negative")
-        _ = self._lexicon
+            raise ConfigError(f"seed={self.seed} must not be negative")
+        self._lexicon = Lexicon(self.wordnet, self.vectors)
+        self._extract = Extractor(self._lexicon)
 
     @property
     def requires(self) -> tuple[str, ...]:
@@ -59,22 +55,15 @@ class Stanford:
     def resources(self) -> tuple[str, ...]:
         return self._lexicon.resources
 
-    @cached_property
-    def _lexicon(self) -> Lexicon:
-        return Lexicon(self.wordnet, self.vectors)
-
-    @cached_property
-    def _extract(self) -> Extractor:
-        return Extractor(self._lexicon)
-
     @property
     def names(self) -> tuple[str, ...]:
+        """The names of the features."""
         return (*self._extract.names, *(f"edge.{name}" for name in JOINT))
 
     # Alignment
 
     def align(self, pairs: Sequence[SentencePair]) -> list[Alignment]:
-        """The score of an alignment is its features' by the number of target tokens."""
+        """Align pairs. The score of an alignment is that of its features, per target token."""
         return self.decode(self._problems(pairs))
 
     def prepared(self, pairs: Sequence[SentencePair]) -> list[Problem]:
@@ -107,7 +96,7 @@ class Stanford:
         return Model(unary, weights[k:][problem.joints()], tree.head[tree.child], tree.child, tree.levels)
 
     def features(self, problem: Problem, choice: np.ndarray) -> np.ndarray:
-        """Those of a whole map, as `names`: the sums of its links' and of its edges'."""
+        """[K] the sum of the features of a map's links and edges. `choice` [N]: source tokens, M for none."""
         tree = problem.tree
         head, child = choice[tree.head[tree.child]], choice[tree.child]
         joints = problem.joints()[np.arange(len(tree.child)), head, child]
@@ -121,9 +110,8 @@ class Stanford:
         examples = learnable(examples)
         problems = self.prepared([e.pair for e in examples])
         golds = [e.gold for e in examples if e.gold is not None]
-        wanted = [
-            injective(gold, p, self.names.index("identical")) for gold, p in zip(golds, problems, strict=True)
-        ]
+        identical = self.names.index("identical")
+        wanted = [injective(gold, problem, identical) for gold, problem in zip(golds, problems, strict=True)]
         loss, done, interrupted = 0.0, 0, False
         try:
             for done, (loss, change, weights) in enumerate(self._learn(problems, wanted), 1):
@@ -142,7 +130,7 @@ class Stanford:
     def _learn(
         self, problems: Sequence[Problem], wanted: Sequence[np.ndarray]
     ) -> Iterator[tuple[float, float, np.ndarray]]:
-        """Of each epoch the loss, the change, and the average of the weights so far."""
+        """Train; yield the loss of each epoch, the change of the averaged weights, and these weights."""
         weights = np.zeros(len(self.names)) if self.weights is None else self.weights.copy()
         total, steps = np.zeros_like(weights), 0
         average = weights
@@ -166,7 +154,7 @@ class Stanford:
         return {} if self.weights is None else {"names": list(self.names), "weights": self.weights}
 
     def restore(self, state: Mapping[str, np.ndarray | list[str]]) -> None:
-        if not state:  # saved before it was trained
+        if not state:  # saved untrained
             return
         names, weights = list(state["names"]), np.asarray(state["weights"], dtype=np.float64)
         if names != list(self.names):
@@ -179,7 +167,10 @@ class Stanford:
 
 
 def injective(gold: Alignment, problem: Problem, identical: int) -> np.ndarray:
-    """[N] as many gold links as an injective map can hold, identical words first; M for tokens without one."""
+    """[N] the gold links, or as many as an injective map can hold; M for tokens without a link.
+
+    Links of identical words are preferred; `identical` is the number of their feature.
+    """
     from scipy.optimize import linear_sum_assignment
 
     n, m, _ = problem.cells.shape
@@ -194,11 +185,11 @@ def injective(gold: Alignment, problem: Problem, identical: int) -> np.ndarray:
 
 
 def _size(pair: SentencePair) -> int:
-    """The cells of a pair; one that does not fit in memory is an error."""
+    """The number of cells; a pair that does not fit in memory is a ConfigError."""
     m, n = len(pair.source), len(pair.target)
     if (m + 1) ** 2 * n > LARGEST_PAIR:
         raise ConfigError(
-            f"a pair of {m} x {n} tokens is more than this searches ({LARGEST_PAIR:,} choices of two links): "
+            f"a pair of {m} x {n} tokens has more than {LARGEST_PAIR:,} choices of two links, which is too large: "
             "split it into sentences"
         )
     return m * n

@@ -1,12 +1,12 @@
-"""The best injective map of target tokens to source tokens, by Lagrangian relaxation and branch and bound.
+"""Find the best injective map of target tokens to source tokens, by Lagrangian relaxation and branch and bound.
 
-In: how good each target token's choices are, and the choices of two tokens that an edge of the target's dependency
-tree joins. Out: a choice for each, no source token twice.
+A map is scored by the choice of each target token, and by the choices at both ends of every dependency edge of the
+target. If source tokens may be taken twice, max-product over the target's trees finds the best map. So every
+source token gets a price, which rises while several tokens choose it and falls while none does. A map that is best
+under prices, and takes each priced token once, is optimal.
 
-Without "no source token twice" the best map is found by max-product over the target's trees. So every source token
-gets a price, raised while several want it and lowered while none does; a map that is best under prices, and takes
-each token that has a price once, is the best of all. Where prices do not get there, a contested token is given to
-one of the two or kept from it, and both cases are looked at, the more promising one first.
+Where prices do not converge, the search branches: a contested token is given to one target token, or kept from it.
+The branch with the larger bound comes first.
 """
 
 from __future__ import annotations
@@ -17,19 +17,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-ROUNDS = 40  # of prices, in every case
-CASES = (
-    60  # at most; then the best map so far is taken, which is the best of all but for a few pairs in a thousand
-)
-WORK = 1 << 31  # entries of `joint` looked at, about: long sentences get fewer cases
+ROUNDS = 40  # updates of the prices in every branch
+BRANCHES = 60  # limit; the best map so far is then optimal but for a few pairs in a thousand
+WORK = 1 << 31  # limit of the entries of `joint` that are read, so that long sentences get fewer branches
 TOLERANCE = 1e-7
 FORBIDDEN = -1e9
 
 
 @dataclass(frozen=True)
 class Model:
-    """`unary` [N, M + 1]: each target token's choices, the last one nothing. `joint` [E, M + 1, M + 1]: head's
-    choice, child's choice, of the edges `head`, `child` [E], which `levels` orders from the deepest up."""
+    """Scores of the choices of target tokens; the last choice is no source token.
+
+    `unary` [N, M + 1]. `joint` [E, M + 1, M + 1]: by the choice of the head and that of the child, for the edges
+    `head`, `child` [E]. `levels`: edge numbers, the deepest first.
+    """
 
     unary: np.ndarray
     joint: np.ndarray
@@ -46,11 +47,11 @@ class Model:
 class Found:
     choice: np.ndarray
     score: float
-    proved: bool  # whether there is none better
+    proved: bool  # whether it is optimal
 
 
 def search(model: Model) -> Found:
-    """The best map, or the best that was found in `CASES` cases."""
+    """Return the best map, or the best found within the limits."""
     n, width = model.unary.shape
     none = np.full(n, width - 1)
     best = Found(none, model.score(none), True)
@@ -60,13 +61,17 @@ def search(model: Model) -> Found:
     start = _solve(model, model.unary, np.zeros(width - 1), best)
     best = start.best
     waiting = [(-start.bound, next(number), model.unary, start)] if start.contested is not None else []
-    for _ in range(max(1, min(CASES, WORK // (ROUNDS * max(model.joint.size, 1))))):
+    for _ in range(max(1, min(BRANCHES, WORK // (ROUNDS * max(model.joint.size, 1))))):
         if not waiting or -waiting[0][0] <= best.score + TOLERANCE:
             return best
-        _, _, unary, case = heapq.heappop(waiting)
-        assert case.contested is not None
-        for part in _split(unary, *case.contested):
-            solved = _solve(model, part, case.prices, best)
+        _, _, unary, branch = heapq.heappop(waiting)
+        assert branch.contested is not None
+        token, chosen_by = branch.contested
+        kept, given = unary.copy(), unary.copy()
+        kept[chosen_by, token] = FORBIDDEN
+        given[np.arange(n) != chosen_by, token] = FORBIDDEN
+        for part in (kept, given):
+            solved = _solve(model, part, branch.prices, best)
             best = solved.best
             if solved.contested is not None and solved.bound > best.score + TOLERANCE:
                 heapq.heappush(waiting, (-solved.bound, next(number), part, solved))
@@ -75,8 +80,8 @@ def search(model: Model) -> Found:
 
 
 @dataclass(frozen=True)
-class _Case:
-    """`bound`: no map of this case is better. `contested`: a source token and who wants it; None: all is clear."""
+class _Branch:
+    """`bound`: an upper bound on its maps. `contested`: a source and a target token to branch on, or None."""
 
     bound: float
     best: Found
@@ -84,17 +89,9 @@ class _Case:
     contested: tuple[int, int] | None
 
 
-def _split(unary: np.ndarray, token: int, wanted_by: int) -> tuple[np.ndarray, np.ndarray]:
-    """`wanted_by` may not have the token; nobody else may."""
-    kept, given = unary.copy(), unary.copy()
-    kept[wanted_by, token] = FORBIDDEN
-    given[np.arange(len(unary)) != wanted_by, token] = FORBIDDEN
-    return kept, given
-
-
-def _solve(model: Model, unary: np.ndarray, prices: np.ndarray, best: Found) -> _Case:
-    """Prices by Polyak's steps, until the case is decided or they have had their rounds."""
-    shared = (unary[:, :-1] > FORBIDDEN / 2).sum(axis=0) > 1  # what one alone may have needs no price
+def _solve(model: Model, unary: np.ndarray, prices: np.ndarray, best: Found) -> _Branch:
+    """Update prices by Polyak's steps, until the branch is solved or the rounds are used up."""
+    shared = (unary[:, :-1] > FORBIDDEN / 2).sum(axis=0) > 1  # other tokens need no price
     prices = np.where(shared, prices, 0.0)
     bound, kept, contested, pace = np.inf, prices, None, 1.0
     for _ in range(ROUNDS):
@@ -112,28 +109,28 @@ def _solve(model: Model, unary: np.ndarray, prices: np.ndarray, best: Found) -> 
         if score > best.score:
             best = Found(legal, score, True)
         excess[(excess < 0) & (prices <= 0)] = 0.0
-        if bound <= best.score + TOLERANCE or not excess.any():  # whoever takes each priced token once is best
-            return _Case(min(bound, value), best, kept, None)
+        if bound <= best.score + TOLERANCE or not excess.any():  # each priced token is taken once
+            return _Branch(min(bound, value), best, kept, None)
         step = pace * max(value - best.score, 1e-3) / float(excess @ excess)
         prices = np.maximum(prices + step * excess, 0.0)
-    return _Case(bound, best, kept, contested)
+    return _Branch(bound, best, kept, contested)
 
 
 def _contested(
     unary: np.ndarray, choice: np.ndarray, excess: np.ndarray, prices: np.ndarray
 ) -> tuple[int, int] | None:
-    """A token to decide about, and for whom: one that several want, or else one whose price nobody pays."""
+    """Return a source token to branch on, and a target token: one chosen twice, or else the dearest not chosen."""
     for token in np.flatnonzero(excess > 0).tolist():
         return token, int(np.flatnonzero(choice == token)[0])
-    dear = np.flatnonzero((excess < 0) & (prices > 0))
-    if not len(dear):
+    unpaid = np.flatnonzero((excess < 0) & (prices > 0))
+    if not len(unpaid):
         return None
-    token = int(dear[prices[dear].argmax()])
+    token = int(unpaid[prices[unpaid].argmax()])
     return token, int(unary[:, token].argmax())
 
 
 def best_tree(model: Model, unary: np.ndarray) -> tuple[np.ndarray, float]:
-    """Max-product over the target's trees."""
+    """Run max-product over the target's trees; return the best map, not necessarily injective, and its score."""
     belief = unary.copy()
     back = np.zeros((len(model.head), unary.shape[1]), dtype=np.int64)
     for edges in model.levels:
@@ -150,13 +147,16 @@ def best_tree(model: Model, unary: np.ndarray) -> tuple[np.ndarray, float]:
 
 
 def _legal(model: Model, unary: np.ndarray, choice: np.ndarray, clash: np.ndarray) -> np.ndarray:
-    """Of those that want one token the one that gains most has it, and the others take the best free choice."""
+    """Make a map injective: of several that choose a token, the one that gains most keeps it.
+
+    The others take the best free choice.
+    """
     nothing = unary.shape[1] - 1
-    legal = choice.copy()
+    legal: np.ndarray = choice.copy()
     for token in clash.tolist():
-        rivals = np.flatnonzero(choice == token)
-        gain = unary[rivals, token] - unary[rivals, nothing]
-        legal[np.delete(rivals, gain.argmax())] = nothing
+        competitors = np.flatnonzero(choice == token)
+        gain = unary[competitors, token] - unary[competitors, nothing]
+        legal[np.delete(competitors, gain.argmax())] = nothing
     for j in np.flatnonzero(legal != choice).tolist():
         value = unary[j].copy()
         above, below = np.flatnonzero(model.child == j), np.flatnonzero(model.head == j)
