@@ -1,4 +1,4 @@
-"""Pretrained encoders: a checkpoint and words in, the vectors that its layers give to these words out.
+"""Pretrained encoders: open a local checkpoint, read sentence pairs with it, and take the vectors of its layers.
 
-Nothing is imported or loaded before it is asked for; `transformers` is the extra `neural`.
+Nothing is imported or loaded before its first use. `transformers` comes with the extra `neural`.
 """

@@ -1,7 +1,7 @@
-"""Where an encoder lies, and how it is opened: the name of a resource or a folder in, tokenizer and network out.
+"""Open an encoder, given as the name of a resource or as a folder: its tokenizer and its network.
 
-Any local checkpoint in the format of `transformers` with safetensors weights; nothing is downloaded, no code of a
-checkpoint is run, and pickled weights are refused.
+Any local checkpoint in the format of `transformers` with safetensors weights will do. Nothing is downloaded, no code
+of a checkpoint is run, and pickled weights are refused.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import resources
 from ..errors import ConfigError, MissingResource
-from ..resources.catalogue import CATALOGUE
+from ..resources.catalogue import CATALOGUE, ENCODER_FILES, ENCODERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,77 +23,77 @@ if TYPE_CHECKING:
     import torch
 
 INSTALL = "pip install 'jacana-torch[neural]'"
-_FILES = ("config.json", "model.safetensors", "tokenizer.json")
-ENCODERS = frozenset(row.name for row in CATALOGUE.values() if set(_FILES) <= set(row.files))
-_PIECES = 512  # where neither tokenizer nor network says how much it takes
+_PIECES = 512  # the longest window if neither tokenizer nor network sets one
 
 
 @dataclass(frozen=True)
 class Tokenizer:
-    """`longest`: how many pieces the encoder takes at once, those that the tokenizer adds among them."""
+    """A tokenizer and the limit of its encoder."""
 
     split: Any  # transformers' fast tokenizer
-    longest: int
+    longest: int  # the most pieces of a window, including those that the tokenizer adds
 
 
 def resource_of(name: str) -> tuple[str, ...]:
-    """The resources that an encoder of that name reads: a folder of the user's own is none."""
+    """The resources that an encoder of that name reads: none if it is a folder."""
     return (name,) if name in CATALOGUE else ()
 
 
 def check_package() -> None:
-    """An error that names the command, before any work, where the package is not there."""
+    """Raise an error with the command that installs transformers, if it is missing."""
     if find_spec("transformers") is None:
-        raise MissingResource(f"encoders need the package transformers: {INSTALL}")
+        raise MissingResource(f"encoders need the package transformers. Install it with: {INSTALL}")
 
 
 def located(name: str) -> Path:
-    """The folder of a checkpoint: a resource's name, or a path. A missing file is named."""
+    """The folder of a checkpoint, given as a resource's name or a path."""
     folder = resources.path(name) if name in CATALOGUE else Path(name).expanduser()
-    lacking = [file for file in _FILES if not (folder / file).is_file()]
-    if lacking:
+    missing = [file for file in ENCODER_FILES if not (folder / file).is_file()]
+    if missing:
         raise ConfigError(
             f"the encoder {name!r} is neither one of {', '.join(sorted(ENCODERS))} nor a folder with "
-            f"{', '.join(_FILES)} (lacking: {', '.join(lacking)})"
+            f"{', '.join(ENCODER_FILES)} (missing: {', '.join(missing)})"
         )
     return folder
 
 
 @lru_cache(maxsize=4)
 def tokenizer(name: str) -> Tokenizer:
-    """The tokenizer of a checkpoint, opened once a process."""
+    """The tokenizer of a checkpoint, opened once per process."""
     check_package()
     from transformers import AutoConfig, AutoTokenizer
 
     folder = located(name)
-    with _understood(name):
+    with _readable_errors(name):
         split = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
         config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     if not split.is_fast:
-        raise ConfigError(f"the encoder {name!r} has a tokenizer that does not tell which word a piece is of")
+        raise ConfigError(
+            f"the encoder {name!r} has a slow tokenizer, which does not map pieces to words: add a tokenizer.json of a fast one"
+        )
     longest = min(split.model_max_length, getattr(config, "max_position_embeddings", _PIECES), _PIECES)
     return Tokenizer(split, longest)
 
 
 def network(name: str) -> torch.nn.Module:
-    """A network of its own with the weights of a checkpoint, without what pools a sentence; not to be trained."""
+    """A new network with the frozen weights of a checkpoint, without its sentence pooler."""
     check_package()
     from transformers import AutoModel
-    from transformers.utils import logging as told
+    from transformers.utils import logging
 
-    told.disable_progress_bar()  # stderr is for people
-    with _understood(name):
-        made = AutoModel.from_pretrained(
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    with _readable_errors(name):
+        made: torch.nn.Module = AutoModel.from_pretrained(
             located(name), local_files_only=True, trust_remote_code=False, use_safetensors=True
         )
-    if getattr(made, "pooler", None) is not None:
+    if "pooler" in dict(made.named_children()):
         made.pooler = None
     return made.float().requires_grad_(False).eval()
 
 
 @contextmanager
-def _understood(name: str) -> Iterator[None]:
-    """What transformers raises for a damaged or foreign folder is the user's to mend, so it is told as such."""
+def _readable_errors(name: str) -> Iterator[None]:
+    """Turn what transformers raises for a damaged or foreign folder into an error that names the encoder."""
     try:
         yield
     except (OSError, ValueError, KeyError, AttributeError, RuntimeError) as error:

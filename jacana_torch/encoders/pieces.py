@@ -1,7 +1,7 @@
-"""What an encoder reads: sentence pairs in, numbered word pieces out, and which word each piece is of.
+"""Split sentence pairs into the word pieces that an encoder reads, and record the word of each piece.
 
-A pair is read together (each word sees both sentences) or apart. What is longer than the encoder takes is read in
-windows that cut both sentences at the same shares of their lengths; nothing is left out.
+A pair is read together (each word sees both sentences) or apart. Pairs that are too long for the encoder are cut
+into windows, both sentences at the same fractions of their lengths, so that every word is in a window.
 """
 
 from __future__ import annotations
@@ -17,25 +17,22 @@ from ..types import SentencePair
 from .checkpoint import Tokenizer
 
 READINGS = ("together", "apart")
-_MOST_CUTS = 4096  # a single word of more pieces than the encoder takes is all that needs so many
+_MOST_CUTS = 4096  # only a single word that is too long for the encoder needs so many
 
 
 @dataclass(frozen=True)
 class Window:
-    """One run of the encoder: piece numbers [T], segments [T] where it has them, and each piece's word [T].
+    """One input of the encoder, of T pieces. Words are numbered through the pair, the target's after the source's."""
 
-    Words are numbered over the pair, the target's after the source's; -1 is a piece of no word.
-    """
-
-    ids: np.ndarray
-    segments: np.ndarray | None
-    word: np.ndarray
+    ids: np.ndarray  # [T]
+    segments: np.ndarray | None  # [T], for encoders that have segments
+    word: np.ndarray  # [T] the word of each piece, -1 for pieces of no word
 
 
 def windows(pairs: Sequence[SentencePair], tokenizer: Tokenizer, reading: str = "together") -> list[list[Window]]:
-    """What to read of each pair; each of its words is in one window."""
+    """The windows of each pair. Every word is in exactly one."""
     if reading not in READINGS:
-        raise ConfigError(f"reading={reading!r} is neither {' nor '.join(READINGS)}")
+        raise ConfigError(f"reading={reading!r} must be {' or '.join(READINGS)}")
     return [list(_windows(pair, tokenizer, reading)) for pair in pairs]
 
 
@@ -50,7 +47,7 @@ def _windows(pair: SentencePair, tokenizer: Tokenizer, reading: str) -> Iterator
 
 
 def _cut(one: list[str], other: list[str], first: int, second: int, tokenizer: Tokenizer) -> Iterator[Window]:
-    """As few windows as fit over the words of both sides, whose first words have the numbers `first`, `second`."""
+    """The fewest windows that fit. `first` and `second` are the numbers of the first word of either side."""
     longest = max(len(one), len(other))
     for parts in range(1, min(longest, _MOST_CUTS) + 1):
         cuts = [(_part(one, k, parts), _part(other, k, parts)) for k in range(parts)]
@@ -70,9 +67,8 @@ def _window(
 ) -> Window:
     left, right = [one[i] for i in a], [other[j] for j in b]
     sides = [(left, first + a.start), (right, second + b.start)]
-    told = [(words, start) for words, start in sides if words]
-    read = tokenizer.split(*(words for words, _ in told), is_split_into_words=True, verbose=False)
-    starts = np.array([start for _, start in told])
+    read = tokenizer.split(*(words for words, _ in sides if words), is_split_into_words=True, verbose=False)
+    starts = np.array([start for words, start in sides if words])
     word = np.array([-1 if w is None else w for w in read.word_ids()])
     side = np.array([0 if s is None else s for s in read.sequence_ids()])
     segments = read.get("token_type_ids")
@@ -84,6 +80,6 @@ def _window(
 
 
 def _shortened(window: Window, longest: int) -> Window:
-    """Of a single word that is longer than what the encoder takes, its beginning: no word is that long."""
+    """The beginning of a window over a single word that is too long for the encoder."""
     segments = None if window.segments is None else window.segments[:longest]
     return Window(window.ids[:longest], segments, window.word[:longest])

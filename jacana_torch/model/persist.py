@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 
 from ..aligners.base import State, Trainable
-from ..encoders.checkpoint import ENCODERS
 from ..errors import ConfigError, JacanaError, MissingResource, ModelError
+from ..resources.catalogue import ENCODERS
 from ..util.build import build
 from ..version import __version__
 from . import untrained as systems

@@ -1,4 +1,4 @@
-"""Words and their vectors: every word in one window, vectors means of pieces, adapters that begin as nothing."""
+"""Encoders: every word is in one window, vectors are means of pieces, adapters start at zero."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ import torch
 from tiny_encoder import tiny_encoder
 
 from jacana_torch.encoders import checkpoint
-from jacana_torch.encoders.adapters import Adapted, adapt
+from jacana_torch.encoders.encoder_network import Adapted, adapt, checked_layers, word_vectors
 from jacana_torch.encoders.pieces import windows
-from jacana_torch.encoders.word_vectors import checked_layers, word_vectors
 from jacana_torch.errors import ConfigError, MissingResource
 from jacana_torch.types import Sentence, SentencePair
 
@@ -36,7 +35,7 @@ PAIRS = [
 
 
 @pytest.mark.parametrize("reading", ["together", "apart"])
-def test_each_word_is_read_once_and_no_window_is_too_long(encoder, reading):
+def test_every_word_is_in_one_window_and_no_window_is_too_long(encoder, reading):
     tokenizer = checkpoint.tokenizer(encoder)
     for p, own in zip(PAIRS, windows(PAIRS, tokenizer, reading), strict=True):
         words = [set(window.word[window.word >= 0].tolist()) for window in own]
@@ -53,7 +52,7 @@ def test_pieces_are_those_of_their_words(encoder):
     assert window.word.tolist() == [-1, 0, 1, 1, -1, 2, -1]
 
 
-def test_vectors_are_means_of_pieces_in_any_company(encoder):
+def test_vectors_are_means_of_pieces_in_any_batch(encoder):
     network, tokenizer = checkpoint.network(encoder), checkpoint.tokenizer(encoder)
     sizes = [len(p.source) + len(p.target) for p in PAIRS]
     read = windows(PAIRS, tokenizer, "together")
@@ -86,7 +85,7 @@ def test_layers_are_numbers_that_exist(encoder):
             checked_layers(network, wrong)
 
 
-def test_adapters_begin_as_nothing_and_learn_beside_a_frozen_network(encoder):
+def test_adapters_start_at_zero_and_leave_the_network_frozen(encoder):
     read = windows(PAIRS[:1], checkpoint.tokenizer(encoder), "together")
     plain, adapted = checkpoint.network(encoder), adapt(checkpoint.network(encoder), 2)
     before, after = (word_vectors(network, read, [11], [2])[0] for network in (plain, adapted))
@@ -106,7 +105,7 @@ def test_an_adapter_is_a_product_of_its_matrices():
     torch.testing.assert_close(adapter(x), x @ weight.T + linear.bias)
 
 
-def test_what_is_no_checkpoint_is_told(tmp_path, encoder):
+def test_a_folder_without_a_checkpoint_is_an_error(tmp_path, encoder):
     with pytest.raises(ConfigError, match=r"(?s)minilm, mpnet.*config.json"):
         checkpoint.located(str(tmp_path))
     broken = tmp_path / "broken"

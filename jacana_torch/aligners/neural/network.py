@@ -15,9 +15,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from ...crf.potentials import Potentials
-from ...encoders.adapters import adapt
+from ...encoders.encoder_network import adapt, checked_layers, word_vectors
 from ...encoders.pieces import Window
-from ...encoders.word_vectors import checked_layers, word_vectors
 from ...features.api import EdgeFamily
 from .grid_chains import Chains, line
 from .inputs import Batch

@@ -100,7 +100,7 @@ class _Reader:
     """An encoder, and the vectors of the sentences that it read last."""
 
     def __init__(self, name: str, layers: Sequence[int]) -> None:
-        from ...encoders.word_vectors import checked_layers
+        from ...encoders.encoder_network import checked_layers
 
         self._tokenizer, self._network = checkpoint.tokenizer(name), checkpoint.network(name)
         self._layers = checked_layers(self._network, layers)
@@ -120,8 +120,8 @@ class _Reader:
     def _read(self, sentences: Sequence[tuple[str, ...]]) -> dict[tuple[str, ...], np.ndarray]:
         import torch
 
+        from ...encoders.encoder_network import word_vectors
         from ...encoders.pieces import windows
-        from ...encoders.word_vectors import word_vectors
 
         read = windows([SentencePair(Sentence(tokens), Sentence(())) for tokens in sentences], self._tokenizer)
         lengths = [len(tokens) for tokens in sentences]
