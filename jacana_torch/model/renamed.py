@@ -14,7 +14,7 @@ RENAMED = {
     "jacana_torch.aligners.stanford.aligner.Stanford": "jacana_torch.systems.stanford.stanford.Stanford",
     "jacana_torch.aligners.sultan.aligner.Sultan": "jacana_torch.systems.sultan.sultan.Sultan",
     "jacana_torch.aligners.sultan.aligner.TunedSultan": "jacana_torch.systems.sultan.sultan.TunedSultan",
-    "jacana_torch.aligners.sultan.family.SultanLinks": "jacana_torch.systems.sultan.family.SultanLinks",
+    "jacana_torch.aligners.sultan.family.SultanLinks": "jacana_torch.systems.sultan.sultan.SultanLinks",
     "jacana_torch.aligners.ted.aligner.Ted": "jacana_torch.systems.ted.ted.Ted",
     "jacana_torch.aligners.unsupervised.agreement.Agreement":
         "jacana_torch.systems.unsupervised.agreement.Agreement",

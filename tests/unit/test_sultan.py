@@ -1,4 +1,4 @@
-"""Sultan et al.'s pipeline: every stage against its twin, and the promises of the whole."""
+"""Sultan et al.'s pipeline: every stage against its twin, and properties of the whole."""
 
 from __future__ import annotations
 
@@ -20,22 +20,21 @@ from jacana_torch.annotate.given import GivenAnnotator
 from jacana_torch.corpora import read
 from jacana_torch.errors import ConfigError, JacanaError, MissingLayer
 from jacana_torch.evaluate import score
-from jacana_torch.systems.sultan import content, sequences, stopwords
+from jacana_torch.systems.sultan import stages, word_similarity
 from jacana_torch.systems.sultan import sultan as module
-from jacana_torch.systems.sultan.board import Board
-from jacana_torch.systems.sultan.dependencies import table_rows
-from jacana_torch.systems.sultan.similarity import Key, tables
+from jacana_torch.systems.sultan.parsed_sentence import parsed, table_rows
+from jacana_torch.systems.sultan.stages import PairState
 from jacana_torch.systems.sultan.sultan import Sultan, TunedSultan
-from jacana_torch.systems.sultan.word_tables import words_of
+from jacana_torch.systems.sultan.word_similarity import WordType, similarity_tables
 from jacana_torch.types import Alignment, Example, Sentence, SentencePair
 
 STAGES = [
-    (sequences.link_sequences, Twin.sequences),
-    (content.link_by_dependencies, Twin.by_dependencies),
-    (content.link_by_neighbourhood, Twin.by_neighbourhood),
-    (stopwords.link_by_linked_dependencies, Twin.by_linked_dependencies),
-    (stopwords.link_markers, Twin.markers),
-    (stopwords.link_by_linked_neighbours, Twin.by_linked_neighbours),
+    (stages.link_sequences, Twin.sequences),
+    (stages.link_by_dependencies, Twin.by_dependencies),
+    (stages.link_by_neighbourhood, Twin.by_neighbourhood),
+    (stages.link_by_linked_dependencies, Twin.by_linked_dependencies),
+    (stages.link_markers, Twin.markers),
+    (stages.link_by_linked_neighbours, Twin.by_linked_neighbours),
 ]
 
 
@@ -50,9 +49,9 @@ WEIGHTS = st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0])
 
 
 def assert_like_the_twin(source, target, similarity, weight):
-    words = words_of(source), words_of(target)
-    (level,) = tables([words], paired)
-    board = Board(*words, level, similarity, weight)
+    words = parsed(source), parsed(target)
+    (level,) = similarity_tables([words], paired)
+    board = PairState(*words, level, similarity, weight)
     twin = Twin(side(source), side(target), level.tolist(), similarity, weight)
     links = set()
     for stage, same in STAGES:
@@ -63,9 +62,9 @@ def assert_like_the_twin(source, target, similarity, weight):
 
 
 def assert_like_evidence(board, twin, links):
-    at, by = content.evidence(board)
+    at, by = stages.dependency_evidence(board)
     near, shared, beside = (
-        f(board) for f in (content.neighbourhood, stopwords.linked_dependencies, stopwords.beside)
+        f(board) for f in (stages.neighbourhood, stages.linked_dependencies, stages.linked_beside)
     )
     for i, j in twin.cells():
         found = [divmod(cell, len(twin.target)) for cell in by[at == i * len(twin.target) + j].tolist()]
@@ -92,8 +91,7 @@ def test_blocks_do_not_matter(monkeypatch):
     random = Random(9)
     pairs = [SentencePair(*pair_of(random)) for _ in range(60)]
     whole = Sultan(paraphrases="none").align(pairs)
-    monkeypatch.setattr(content, "MOST", 1)
-    monkeypatch.setattr(stopwords, "MOST", 1)
+    monkeypatch.setattr(stages, "EDGE_PAIRS_AT_ONCE", 1)
     assert Sultan(paraphrases="none").align(pairs) == whole
 
 
@@ -121,7 +119,7 @@ def test_links_are_one_to_one(source, target):
 @given(sentences(), sentences())
 def test_words_are_their_own_translation(source, target):
     (found,) = Sultan(paraphrases="none").align([SentencePair(source, source)])
-    assert {i for i, _ in found.sure} >= set(np.flatnonzero(words_of(source).content).tolist())
+    assert {i for i, _ in found.sure} >= set(np.flatnonzero(parsed(source).content).tolist())
     assert all(source.tokens[i] == source.tokens[j] or source.layers["lemma"][i] == "be" for i, j in found.sure)
 
 
@@ -135,16 +133,16 @@ def test_a_book_is_written_either_way():
     """Figure 2's kind of pair: an object here, a relative clause there, and no word beside its counterpart."""
     source = made(["crew", "left", "the", "ship"], [1, -1, 3, 1], ["nsubj", "root", "det", "dobj"])
     target = made(["the", "vessel", "it", "left"], [1, -1, 3, 1], ["det", "root", "nsubj", "rcmod"])
-    words = words_of(source), words_of(target)
-    (level,) = tables([words], paired)
-    board = Board(*words, level, 0.9, 0.9)
-    content.link_by_dependencies(board)
+    words = parsed(source), parsed(target)
+    (level,) = similarity_tables([words], paired)
+    board = PairState(*words, level, 0.9, 0.9)
+    stages.link_by_dependencies(board)
     assert [tuple(x) for x in np.argwhere(board.links)] == [(1, 3), (3, 1)]
 
 
 def linked(stage, source, target, *links) -> list:
-    words = words_of(source), words_of(target)
-    board = Board(*words, tables([words], paired)[0], 0.9, 0.9)
+    words = parsed(source), parsed(target)
+    board = PairState(*words, similarity_tables([words], paired)[0], 0.9, 0.9)
     for link in links:
         board.links[link] = True
     stage(board)
@@ -154,21 +152,21 @@ def linked(stage, source, target, *links) -> list:
 def test_a_marker_needs_both_ends():
     source = made(["crew", "of", "ship"], [-1, 0, 1], ["root", "prep", "pobj"])
     target = made(["crew", "by", "vessel"], [-1, 0, 1], ["root", "prep", "pobj"])
-    assert linked(stopwords.link_markers, source, target, (0, 0)) == [(0, 0)]
-    assert linked(stopwords.link_markers, source, target, (2, 2)) == [(2, 2)]
-    assert linked(stopwords.link_markers, source, target, (0, 0), (2, 2)) == [(0, 0), (1, 1), (2, 2)]
+    assert linked(stages.link_markers, source, target, (0, 0)) == [(0, 0)]
+    assert linked(stages.link_markers, source, target, (2, 2)) == [(2, 2)]
+    assert linked(stages.link_markers, source, target, (0, 0), (2, 2)) == [(0, 0), (1, 1), (2, 2)]
 
 
 def test_what_is_linked_is_evidence_for_the_next():
     source, target = (made([",", "it", word], [-1] * 3, ["root"] * 3) for word in ("ship", "crew"))
-    assert linked(stopwords.link_by_linked_neighbours, source, target) == [(0, 0), (1, 1)]
+    assert linked(stages.link_by_linked_neighbours, source, target) == [(0, 0), (1, 1)]
 
 
 def test_without_ppdb_it_says_so_once_and_reads_wordnet(monkeypatch, tmp_path, caplog):
     monkeypatch.setattr(resources, "available", lambda name: name != "mwa-ppdb")
     monkeypatch.delenv("JACANA_PPDB", raising=False)
     asked = []
-    monkeypatch.setattr(module.paraphrases, "in_wordnet", lambda keys, left, right: asked.append(1) or left < 0)
+    monkeypatch.setattr(word_similarity, "in_wordnet", lambda keys, left, right: asked.append(1) or left < 0)
     aligner = Sultan()
     assert aligner.resources == ("glove-840b", "wordnet")
     pairs = [e.pair for e in corpus(2)]
@@ -203,9 +201,9 @@ def test_wordnet_and_vectors_stand_in():
     for name in ("wordnet", "glove-840b"):
         if not resources.available(name):
             pytest.skip(f"{name} is not on this machine")
-    keys = [Key(word, word, "NN", word == "the", False) for word in ("ship", "vessel", "sock", "the", "boat")]
+    keys = [WordType(word, word, "NN", word == "the", False) for word in ("ship", "vessel", "sock", "the", "boat")]
     left, right = np.array([0, 1, 0, 3, 2]), np.array([1, 0, 2, 3, 4])
-    assert module.paraphrases.in_wordnet(keys, left, right).tolist() == [True, True, False, False, False]
+    assert word_similarity.in_wordnet(keys, left, right).tolist() == [True, True, False, False, False]
     source = made(["old", "ship", "left"], [1, 2, -1], ["amod", "nsubj", "root"])
     target = made(["ancient", "vessel", "sailed"], [1, 2, -1], ["amod", "nsubj", "root"])
     pair = SentencePair(source, target)

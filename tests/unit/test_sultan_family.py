@@ -10,8 +10,7 @@ from jacana_torch.features.families.kinds import KINDS, kind_of_words
 from jacana_torch.features.featureset import FeatureSet
 from jacana_torch.features.grid import Grid
 from jacana_torch.features.string_similarity import base_similarity
-from jacana_torch.systems.sultan.family import SultanLinks
-from jacana_torch.systems.sultan.sultan import Sultan
+from jacana_torch.systems.sultan.sultan import Sultan, SultanLinks
 from jacana_torch.types import Sentence, SentencePair
 
 FAMILY = SultanLinks(paraphrases="none")  # reads no resource

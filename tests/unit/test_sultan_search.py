@@ -9,7 +9,7 @@ from templates import corpus
 from jacana_torch.aligners.base import Aligner, Trainable
 from jacana_torch.errors import ConfigError
 from jacana_torch.evaluate import score
-from jacana_torch.systems.sultan import sultan as module
+from jacana_torch.systems.sultan import word_similarity
 from jacana_torch.systems.sultan.sultan import Sultan, TunedSultan
 from jacana_torch.types import Alignment, Example, SentencePair
 
@@ -24,7 +24,7 @@ def rivals() -> list[Example]:
 
 @pytest.fixture
 def searched(monkeypatch):
-    monkeypatch.setattr(module.paraphrases, "nowhere", paired)
+    monkeypatch.setattr(word_similarity, "nowhere", paired)
     return TunedSultan(paraphrases="none", weight=1.0, grid=[0.1, 0.9])
 
 

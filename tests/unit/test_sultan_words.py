@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jacana_torch.systems.sultan import dependencies, entities, sequences
-from jacana_torch.systems.sultan.board import Board
-from jacana_torch.systems.sultan.similarity import Key, levels, misspelt, tables
-from jacana_torch.systems.sultan.word_tables import words_of
+from jacana_torch.systems.sultan import parsed_sentence, stages
+from jacana_torch.systems.sultan.name_links import link_names
+from jacana_torch.systems.sultan.parsed_sentence import parsed
+from jacana_torch.systems.sultan.stages import PairState
+from jacana_torch.systems.sultan.word_similarity import WordType, levels, misspelt, similarity_tables
 from jacana_torch.types import Sentence
 
 
@@ -43,11 +44,11 @@ def everything(keys, left, right):
     return np.ones(len(left), dtype=bool)
 
 
-def key(word: str, tag: str = "NN", stop: bool = False) -> Key:
-    return Key(word, word, tag, stop, not any(c.isalnum() for c in word))
+def key(word: str, tag: str = "NN", stop: bool = False) -> WordType:
+    return WordType(word, word, tag, stop, not any(c.isalnum() for c in word))
 
 
-def level(one: Key, other: Key, paraphrases=nothing) -> int:
+def level(one: WordType, other: WordType, paraphrases=nothing) -> int:
     return int(levels([one, other], np.array([0]), np.array([1]), paraphrases)[0])
 
 
@@ -111,19 +112,19 @@ def edits(word: str) -> set[str]:
 
 def test_tables_hold_every_pair_of_every_sentence():
     texts = ["two/CD old/JJ ships/NNS", "ship/NN", "an/DT Old/JJ ship/NN of/IN two/CD"]
-    words = [words_of(sentence(text)) for text in texts]
+    words = [parsed(sentence(text)) for text in texts]
     pairs = [(one, other) for one in words for other in words]
-    for (one, other), table in zip(pairs, tables(pairs, nothing), strict=True):
+    for (one, other), table in zip(pairs, similarity_tables(pairs, nothing), strict=True):
         assert table.shape == (len(one), len(other))
         for i in range(len(one)):
             for j in range(len(other)):
-                assert table[i, j] == tables([(one, other)], nothing)[0][i, j]
-    assert tables([pairs[1]], nothing)[0].tolist() == [[0], [0], [2]]
-    assert tables([], nothing) == []
+                assert table[i, j] == similarity_tables([(one, other)], nothing)[0][i, j]
+    assert similarity_tables([pairs[1]], nothing)[0].tolist() == [[0], [0], [2]]
+    assert similarity_tables([], nothing) == []
 
 
 def test_stop_words_by_their_tags():
-    found = words_of(sentence("Will/NNP will/MD join/VB us/PRP in/IN the/DT US/NNP ,/, May/NNP may/MD not/RB"))
+    found = parsed(sentence("Will/NNP will/MD join/VB us/PRP in/IN the/DT US/NNP ,/, May/NNP may/MD not/RB"))
     assert [
         w for w, stop in zip(found.tokens, found.stop, strict=True) if stop
     ] == "will us in the may not".split()
@@ -145,45 +146,47 @@ def test_stanfords_universal_and_spacys_trees_collapse_alike():
     universal = begin.replace("jpass", "j:pass").replace("xpass", "x:pass")
     universal += "by/IN/4/case men/NNS/2/obl in/IN/6/case Oslo/NNP/2/obl"
     for text in (stanford, spacy, universal):
-        found = words_of(sentence(text)).edges
+        found = parsed(sentence(text)).edges
         assert {(2, 0, "nsubjpass"), (2, 4, "agent"), (2, 6, "prep_in")} <= arcs(found)
         assert sorted(found.markers.tolist()) == [[3, 2, 4], [5, 2, 6]]
     active = "boats/NNS/1/nsubj lay/VBD/-1/root by/IN/1/prep Oslo/NNP/2/pobj"
-    assert (1, 3, "prep_by") in arcs(words_of(sentence(active)).edges)
+    assert (1, 3, "prep_by") in arcs(parsed(sentence(active)).edges)
 
 
 def test_conjunctions_are_named_after_their_word():
     stanford = "tea/NN/-1/root or/CC/0/cc milk/NN/0/conj"
     universal = "tea/NN/-1/root or/CC/2/cc milk/NN/0/conj"
     bare = "tea/NN/-1/root ,/,/0/punct milk/NN/0/conj"
-    assert [(0, 2, "conj_or") in arcs(words_of(sentence(text)).edges) for text in (stanford, universal)] == [
+    assert [(0, 2, "conj_or") in arcs(parsed(sentence(text)).edges) for text in (stanford, universal)] == [
         True
     ] * 2
-    assert (0, 2, "conj_and") in arcs(words_of(sentence(bare)).edges)
+    assert (0, 2, "conj_and") in arcs(parsed(sentence(bare)).edges)
 
 
 def test_possessors_are_marked_and_no_second_edge():
-    found = words_of(sentence("Ada/NNP/2/poss 's/POS/0/possessive boat/NN/-1/root")).edges
+    found = parsed(sentence("Ada/NNP/2/poss 's/POS/0/possessive boat/NN/-1/root")).edges
     assert found.markers.tolist() == [[1, 2, 0]]
     assert (2, 0, "poss") in arcs(found) and not any(label.startswith("prep") for *_, label in arcs(found))
 
 
 def test_table_1_is_as_large_as_printed():
-    assert len(dependencies.ALIKE) == 8 and len(dependencies.CROSSED) == 15
-    assert dependencies.table_rows("poss", 1, 1, True)[0] != dependencies.table_rows("poss", 1, 1, False)[0] > 0
-    assert dependencies.table_rows("dobj", 1, 1, True) == (0, 0, 0)  # no verb
+    assert len(parsed_sentence.BOTH_PARENTS) == 8 and len(parsed_sentence.PARENT_AND_CHILD) == 15
+    assert (
+        parsed_sentence.table_rows("poss", 1, 1, True)[0] != parsed_sentence.table_rows("poss", 1, 1, False)[0] > 0
+    )
+    assert parsed_sentence.table_rows("dobj", 1, 1, True) == (0, 0, 0)  # no verb
 
 
 # Names and hyphens
 
 
 def linked(stage, one: Sentence, other: Sentence, links=()) -> list:
-    source, target = words_of(one, "ner" in one.layers), words_of(other, "ner" in other.layers)
-    board = Board(source, target, tables([(source, target)], nothing)[0], 0.9, 0.9)
+    source, target = parsed(one, "ner" in one.layers), parsed(other, "ner" in other.layers)
+    board = PairState(source, target, similarity_tables([(source, target)], nothing)[0], 0.9, 0.9)
     for link in links:
         board.links[link] = True
     stage(board)
-    turned = Board(target, source, board.level.T, 0.9, 0.9)
+    turned = PairState(target, source, board.level.T, 0.9, 0.9)
     for i, j in links:
         turned.links[j, i] = True
     stage(turned)
@@ -208,31 +211,31 @@ def linked(stage, one: Sentence, other: Sentence, links=()) -> list:
     ],
 )
 def test_names_and_their_parts(one, other, expected):
-    assert linked(entities.link_entities, sentence(one), sentence(other)) == expected
+    assert linked(link_names, sentence(one), sentence(other)) == expected
 
 
 def test_names_as_the_entity_layer_has_them():
     full = sentence("Guild/NNP of/IN Rope/NNP", ner=["B-ORG", "I-ORG", "I-ORG"])
     short = sentence("GR/NNP", ner=["B-ORG"])
-    assert linked(entities.link_entities, full, short) == [(0, 0), (2, 0)]
+    assert linked(link_names, full, short) == [(0, 0), (2, 0)]
     person = sentence("Lake/NNP Mjosa/NNP", ner=["B-PERSON", "I-PERSON"])
-    assert linked(entities.link_entities, person, sentence("Mjosa/NNP", ner=["B-PERSON"])) == [(0, 0), (1, 0)]
+    assert linked(link_names, person, sentence("Mjosa/NNP", ner=["B-PERSON"])) == [(0, 0), (1, 0)]
     day = sentence("Second/NNP Quarter/NNP", ner=["B-DATE", "I-DATE"])
-    assert linked(entities.link_entities, day, sentence("SQ/NNP", ner=["B-DATE"])) == []
+    assert linked(link_names, day, sentence("SQ/NNP", ner=["B-DATE"])) == []
 
 
 def test_words_with_hyphens_and_without():
     whole, parts = sentence("a/DT three-mast-ship/NN"), sentence("of/IN three/CD mast/NN")
-    assert linked(sequences.link_hyphenated, whole, parts) == [(1, 1), (1, 2)]
-    assert linked(sequences.link_hyphenated, whole, parts, [(0, 1)]) == [(0, 1)]  # one is taken, one is too few
-    assert linked(sequences.link_hyphenated, sentence("-/: --/:"), sentence("-/: a/DT")) == []
+    assert linked(stages.link_hyphenated, whole, parts) == [(1, 1), (1, 2)]
+    assert linked(stages.link_hyphenated, whole, parts, [(0, 1)]) == [(0, 1)]  # one is taken, one is too few
+    assert linked(stages.link_hyphenated, sentence("-/: --/:"), sentence("-/: a/DT")) == []
 
 
 def test_the_last_part_of_a_compound_needs_company():
     one, other = sentence("tall/JJ sailing-ship/NN"), sentence("tall/JJ ship/NN")
-    assert linked(sequences.link_compounds, one, other, [(0, 0)]) == [(0, 0), (1, 1)]
-    assert linked(sequences.link_compounds, one, sentence("ship/NN")) == []
-    assert linked(sequences.link_compounds, one, sentence("tall/JJ sailing/NN"), [(0, 0)]) == [(0, 0)]
+    assert linked(stages.link_compounds, one, other, [(0, 0)]) == [(0, 0), (1, 1)]
+    assert linked(stages.link_compounds, one, sentence("ship/NN")) == []
+    assert linked(stages.link_compounds, one, sentence("tall/JJ sailing/NN"), [(0, 0)]) == [(0, 0)]
 
 
 def quickest(same: np.ndarray) -> set:
@@ -250,4 +253,4 @@ def quickest(same: np.ndarray) -> set:
 @given(st.integers(0, 7), st.integers(0, 7), st.randoms(use_true_random=False))
 def test_runs_are_those_of_every_diagonal(m, n, random):
     same = np.array([[random.random() < 0.5 for _ in range(n)] for _ in range(m)], dtype=bool).reshape(m, n)
-    assert set(zip(*(x.tolist() for x in sequences.runs(same)), strict=True)) == quickest(same)
+    assert set(zip(*(x.tolist() for x in stages.diagonal_runs(same)), strict=True)) == quickest(same)

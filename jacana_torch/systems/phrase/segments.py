@@ -26,8 +26,8 @@ class Segments:
     """Segments and spans of up to `longest` tokens, over the cells of `tokens`.
 
     `width` [C] is the target length of each cell, `rows_left` the number of rows from its own on, and `down[i]`
-    the cell i rows below it, C if outside. The flat edges [n_edges] and starts and ends [n_starts] are those of the
-    chain of single tokens: tables of each `distinct` target length in turn, from `edge_start` and `outer_start` on.
+    the cell i rows below it, C if outside. The flat edges [n_edges] and starts and ends [n_starts] are those of
+    the chain of single tokens: a table for each `distinct` target length, from `edge_start` and `outer_start` on.
     """
 
     def __init__(self, tokens: Geometry, longest: int, device: str = "cpu") -> None:

@@ -1,1 +1,1 @@
-"""Sultan et al.'s aligner (2014): a pipeline that links words which are alike and stand in like contexts."""
+"""The aligner of Sultan et al. (2014): a pipeline that links similar words in similar contexts."""

@@ -1,7 +1,8 @@
-"""The pipeline of Algorithm 5, and a search for its two parameters.
+"""The pipeline of Algorithm 5 as an aligner, a search for its two parameters, and its links as features.
 
-Annotated pairs in, alignments out. `Sultan` learns nothing; `TunedSultan` chooses `similarity` (the paper's
-ppdbSim) and `weight` (w) by the F1 of its training examples, as the paper does.
+`Sultan` learns nothing. `TunedSultan` chooses `similarity` (the paper's ppdbSim) and `weight` (w) by the F1 of the
+training examples, as the paper does. `SultanLinks` is a feature family: the pipeline decides a link by other
+links, and weighs evidence that no other family has.
 """
 
 from __future__ import annotations
@@ -9,61 +10,68 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
 from ...aligners.base import State, Step, TrainingReport, Watcher
 from ...errors import ConfigError
 from ...evaluate import score
+from ...features.api import Block, NodeBlocks
+from ...features.families.kinds import KINDS, kind_of_words
+from ...features.grid import Grid
+from ...features.string_similarity import base_similarity
 from ...types import Alignment, Example, SentencePair, trusted
 from ...util.batches import portions
-from . import content, entities, paraphrases, sequences, stopwords
-from .board import Board
-from .similarity import tables
-from .word_tables import Words, words_of
+from . import stages
+from .name_links import link_names
+from .parsed_sentence import ParsedSentence, parsed
+from .word_similarity import PPDB, RESOURCES, SOURCES, available_source, paraphrase_function, similarity_tables
 
 log = logging.getLogger(__name__)
 
 STAGES = (
-    sequences.link_sequences,
-    sequences.link_hyphenated,
-    entities.link_entities,
-    content.link_by_dependencies,
-    content.link_by_neighbourhood,
-    sequences.link_compounds,
-    stopwords.link_by_linked_dependencies,
-    stopwords.link_markers,
-    stopwords.link_by_linked_neighbours,
+    stages.link_sequences,
+    stages.link_hyphenated,
+    link_names,
+    stages.link_by_dependencies,
+    stages.link_by_neighbourhood,
+    stages.link_compounds,
+    stages.link_by_linked_dependencies,
+    stages.link_markers,
+    stages.link_by_linked_neighbours,
 )
 LARGEST_PAIR = 16_000_000  # cells of one pair
 CELLS_AT_ONCE = 1 << 19
 GRID = tuple(round(0.1 * k, 1) for k in range(1, 11))
 
-Prepared = tuple[Words, Words, np.ndarray]
+Prepared = tuple[ParsedSentence, ParsedSentence, np.ndarray]
 
 
 @dataclass
 class Sultan:
     """The aligner of Sultan, Bethard and Sumner (2014).
 
-    `similarity`   what a paraphrase counts where the same word counts 1 (ppdbSim).
-    `weight`       what the likeness of two words counts beside their contexts' (w).
-    `paraphrases`  where they come from: ppdb, wordnet (with word vectors), none; auto is ppdb where there is one.
-    `names`        what a name is: runs of proper nouns (tags), or what the layer ner says (ner).
+    `similarity`   the similarity of a paraphrase, where that of the same word is 1 (ppdbSim).
+    `weight`       the weight of two words' own similarity as against that of their contexts (w).
+    `paraphrases`  their source: ppdb, wordnet (with word vectors) or none; auto is ppdb if it is available.
+    `names`        tags: names are runs of proper nouns; ner: names are entities of the layer ner.
     """
 
     similarity: float = 0.9
     weight: float = 0.9
     paraphrases: str = "auto"
     names: str = "tags"
+    _source: str | None = field(default=None, init=False, repr=False, compare=False)  # `auto` resolved
 
     def __post_init__(self) -> None:
-        for name in ("similarity", "weight"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise ConfigError(f"{name}={getattr(self, name)} is not between 0 and 1")
-        paraphrases.check(self.paraphrases)
+        for name, value in (("similarity", self.similarity), ("weight", self.weight)):
+            if not 0 <= value <= 1:
+                raise ConfigError(f"{name}={value}: must be between 0 and 1")
+        if self.paraphrases not in SOURCES:
+            raise ConfigError(f"paraphrases={self.paraphrases!r}: choose one of {', '.join(SOURCES)}")
         if self.names not in ("tags", "ner"):
-            raise ConfigError(f"names={self.names!r} is neither tags nor ner")
+            raise ConfigError(f"names={self.names!r}: choose tags or ner")
 
     @property
     def requires(self) -> tuple[str, ...]:
@@ -71,43 +79,49 @@ class Sultan:
 
     @property
     def resources(self) -> tuple[str, ...]:
-        return paraphrases.RESOURCES[paraphrases.chosen(self.paraphrases)]
+        return RESOURCES[available_source(self.paraphrases)]
 
     def align(self, pairs: Sequence[SentencePair]) -> list[Alignment]:
         return [self._one(pair) for some in portions(pairs, _size, CELLS_AT_ONCE) for pair in self.prepared(some)]
 
     def prepared(self, pairs: Sequence[SentencePair]) -> list[Prepared]:
-        """All that does not depend on the parameters."""
-        words = [[words_of(side, self.names == "ner") for side in (pair.source, pair.target)] for pair in pairs]
-        levels = tables([(source, target) for source, target in words], paraphrases.function(self._source()))
-        return [(source, target, level) for (source, target), level in zip(words, levels, strict=True)]
+        """What does not depend on the parameters."""
+        sides = [
+            (parsed(pair.source, self.names == "ner"), parsed(pair.target, self.names == "ner")) for pair in pairs
+        ]
+        levels = similarity_tables(sides, paraphrase_function(self._paraphrase_source()))
+        return [(source, target, level) for (source, target), level in zip(sides, levels, strict=True)]
 
     def decode(self, prepared: Sequence[Prepared]) -> list[Alignment]:
         return [self._one(pair) for pair in prepared]
 
     def _one(self, prepared: Prepared) -> Alignment:
-        board = Board(*prepared, self.similarity, self.weight)
-        if board.level.size:
+        pair = stages.PairState(*prepared, self.similarity, self.weight)
+        if pair.level.size:
             for stage in STAGES:
-                stage(board)
-        links = zip(*(part.tolist() for part in np.nonzero(board.links)), strict=True)
-        return trusted(len(board.source), len(board.target), frozenset(links))
+                stage(pair)
+        links = zip(*(part.tolist() for part in np.nonzero(pair.links)), strict=True)
+        return trusted(len(pair.source), len(pair.target), frozenset(links))
 
-    def _source(self) -> str:
-        """Where paraphrases come from; that it is not PPDB is said once."""
-        known: str | None = self.__dict__.get("_told")
-        if known is None:
-            known = self.__dict__["_told"] = paraphrases.told(self.paraphrases)
-        return known
+    def _paraphrase_source(self) -> str:
+        """The source of paraphrases on this machine, with one warning if it is not the paper's."""
+        if self._source is None:
+            self._source = available_source(self.paraphrases)
+            if self.paraphrases == "auto" and self._source != "ppdb":
+                log.warning(
+                    "there is no PPDB on this machine, so paraphrases come from WordNet and word vectors, which "
+                    "is worse; `jacana-torch resources` explains how to get %s (or set paraphrases=wordnet)",
+                    PPDB,
+                )
+        return self._source
 
 
 def _size(pair: SentencePair) -> int:
-    """The cells of a pair; one beyond LARGEST_PAIR is an error, not an hour."""
+    """The cells of a pair. More than LARGEST_PAIR would take hours, so they are an error."""
     m, n = len(pair.source), len(pair.target)
     if m * n > LARGEST_PAIR:
         raise ConfigError(
-            f"a pair of {m} x {n} tokens is more than this aligns ({LARGEST_PAIR:,} cells): "
-            "split it into sentences"
+            f"a pair of {m} x {n} tokens exceeds the limit of {LARGEST_PAIR:,} cells: split it into sentences"
         )
     return m * n
 
@@ -116,8 +130,8 @@ def _size(pair: SentencePair) -> int:
 class TunedSultan(Sultan):
     """Sultan with the `similarity` and `weight` of `grid` x `grid` that align the training examples best.
 
-    Of equals the pair that comes first is taken: what it has now, then the greater figures. A saved model
-    remembers where its paraphrases came from, and needs the same.
+    Among equally good pairs, the present one is kept, or else the greatest chosen. A saved model records the
+    source of its paraphrases and needs the same source.
     """
 
     grid: Sequence[float] = field(default=GRID)
@@ -126,12 +140,12 @@ class TunedSultan(Sultan):
         super().__post_init__()
         self.grid = tuple(float(value) for value in self.grid)
         if not self.grid or not all(0 <= value <= 1 for value in self.grid):
-            raise ConfigError(f"grid={list(self.grid)} should be figures between 0 and 1")
+            raise ConfigError(f"grid={list(self.grid)}: must be numbers between 0 and 1")
 
     def fit(
         self, examples: Sequence[Example], dev: Sequence[Example] = (), watch: Watcher | None = None
     ) -> TrainingReport:
-        """Every combination is tried; Ctrl-C keeps the best one so far."""
+        """Try every combination. Ctrl-C keeps the best one so far."""
         gold = [e.gold for e in examples if e.gold is not None]
         if not gold:
             raise ConfigError("there are no aligned examples to search with")
@@ -160,7 +174,7 @@ class TunedSultan(Sultan):
 
     def _keep(self, best: tuple[float, float, float], tried: int, interrupted: bool) -> TrainingReport:
         f1, self.similarity, self.weight = best
-        self.paraphrases = self._source()
+        self.paraphrases = self._paraphrase_source()
         return TrainingReport(
             {"search": 1 - f1}, {"search": tried}, converged=not interrupted, interrupted=interrupted
         )
@@ -171,5 +185,73 @@ class TunedSultan(Sultan):
     def restore(self, state: State) -> None:
         self.similarity, self.weight = (float(value) for value in state["parameters"])
         self.paraphrases = str(state["paraphrases"][0])
-        self.__dict__.pop("_told", None)
+        self._source = None
         self.__post_init__()
+
+
+@dataclass(frozen=True)
+class SultanLinks:
+    """The pipeline's links as features. The settings are those of `Sultan`, which needs no training.
+
+    For each cell: whether the pipeline links its words, by their word classes, and links in its row, its column
+    and beside it. For NULL: whether the pipeline links the token at all.
+    """
+
+    similarity: float = 0.9
+    weight: float = 0.9
+    paraphrases: str = "auto"
+    names: str = "tags"
+    name: str = "sultan"
+
+    @cached_property
+    def pipeline(self) -> Sultan:
+        return Sultan(self.similarity, self.weight, self.paraphrases, self.names)
+
+    @property
+    def requires(self) -> tuple[str, ...]:
+        return self.pipeline.requires
+
+    @property
+    def resources(self) -> tuple[str, ...]:
+        return self.pipeline.resources
+
+    def __call__(self, grid: Grid) -> NodeBlocks:
+        flipped, linked = grid.shared(self, lambda: (grid.is_flipped, self._linked(grid)))
+        if flipped != grid.is_flipped:
+            linked = linked[grid.flipped().by_column]
+        kind = grid.figure(kind_of_words).astype(np.int64)
+        by_class = Block(tuple(f"linked:{name}" for name in KINDS), None, np.where(linked, kind, -1))
+        some = np.bincount(grid.source_token[linked], minlength=grid.n_tokens) > 0
+        null = np.column_stack([some, ~some]).astype(np.float64)
+        return NodeBlocks((_around(grid, linked), by_class), (Block(("null_linked", "null_unlinked"), null),))
+
+    def _linked(self, grid: Grid) -> np.ndarray:
+        """[C] whether the pipeline links the cell's words; it does so from either side."""
+        out = np.zeros(grid.n_cells, dtype=bool)
+        for k, alignment in enumerate(self.pipeline.align(grid.pairs)):
+            for i, j in alignment.sure:
+                out[grid.cell_start[k] + i * grid.n_target[k] + j] = True
+        return out
+
+
+def _around(grid: Grid, linked: np.ndarray) -> Block:
+    """Whether each cell is linked, and links in its row, its column and beside it."""
+    base = grid.figure(base_similarity)
+    s, t = grid.source_token, grid.target_token
+    in_row = np.bincount(s[linked], minlength=grid.n_tokens)[s]
+    in_column = np.bincount(t[linked], minlength=len(grid.target_pair))[t]
+    padded = np.append(linked, False)  # outside is -1, the last
+    left, right = padded[grid.shift(-1, -1)], padded[grid.shift(1, 1)]
+    columns = {
+        "linked": linked,
+        "linked_unlike": linked & (base == 0),
+        "several": linked & ((in_row > 1) | (in_column > 1)),
+        "row_linked": ~linked & (in_row > 0),
+        "column_linked": ~linked & (in_column > 0),
+        "both_linked": ~linked & (in_row > 0) & (in_column > 0),
+        "identical_unlinked": ~linked & (base >= 1),
+        "left_linked": left,
+        "right_linked": right,
+        "beside_linked": left & right,
+    }
+    return Block(tuple(columns), np.column_stack(list(columns.values())).astype(np.float64))

@@ -1,11 +1,9 @@
-"""neAlign: names, their parts and their acronyms.
+"""The stage neAlign: links of names, parts of names, and acronyms.
 
-In: a `Board`. Its links out.
-
-The words of a full name that a partial mention leaves out are linked with the mention ("Ada Byron", "Byron") where
-they are a person's, or only say what kind of company it is ("Ltd."). The paper does it for every name; of places
-and institutions ("Lake Geneva", "Geneva") it is seldom right on MSR's dev set. Names that are whole on both sides
-need no stage of their own: they are the same words.
+If a partial mention leaves out words of a full name ("Ada Byron", "Byron"), these are linked with the mention, if
+the name is a person's or the words only denote a kind of company ("Ltd."). The paper does so for every name; of
+places and institutions ("Lake Geneva", "Geneva") it is seldom right on MSR's dev set. Names that are complete on
+both sides need no stage of their own: they consist of the same words.
 """
 
 from __future__ import annotations
@@ -13,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...features.name_spans import acronym_letters
-from .board import Board
-from .word_tables import Name, Words
+from .parsed_sentence import Name, ParsedSentence
+from .stages import PairState
 
 TITLES = frozenset(
     """mr mrs ms dr sir lord lady king queen prince princess pope president premier chancellor minister prime vice
@@ -24,8 +22,8 @@ TITLES = frozenset(
     ex-president sheikh ayatollah imam detective officer attorney foreign defense defence finance""".split()
 )
 COMPANY = frozenset("inc ltd co corp llc plc ag gmbh sa nv incorporated limited company corporation".split())
-# In the name of a place, a people, a time or an institution, but hardly in a person's: where only tags say what is
-# a name, nothing else tells these from people.
+# In names of places, peoples, times or institutions, but rarely of persons: where only tags mark a name, nothing
+# else tells these from persons.
 NO_PERSON = COMPANY | frozenset(
     """bank city state states university college school party union navy army force forces court council committee
     commission agency ministry department government house senate congress parliament radio television news times
@@ -39,26 +37,18 @@ NO_PERSON = COMPANY | frozenset(
 PEOPLE = ("PERSON", "PER")
 LONGEST_PERSON = 4
 
-# Full names, the sentence of partial ones and theirs, and which way round a link is.
-View = tuple[Words, Words, int]
+
+def link_names(pair: PairState) -> None:
+    """Link parts of names and acronyms, with the full name on either side."""
+    for full, short, turn in ((pair.source, pair.target, 1), (pair.target, pair.source, -1)):
+        names, mentions = _names(full), _names(short)
+        cells = [cell for name in names for mention in mentions for cell in _partial(full, name, short, mention)]
+        for k, place in [*cells, *_acronyms(full, short, names)]:
+            pair.links[(k, place)[::turn]] = True
 
 
-def link_entities(board: Board) -> None:
-    for full, short, turn in _views(board):
-        for name in _names(full):
-            for mention in _names(short):
-                for k, place in _partial(full, name, short, mention):
-                    board.links[(k, place)[::turn]] = True
-        for k, place in _acronyms(full, short):
-            board.links[(k, place)[::turn]] = True
-
-
-def _views(board: Board) -> tuple[View, View]:
-    return (board.source, board.target, 1), (board.target, board.source, -1)
-
-
-def _names(words: Words) -> list[Name]:
-    """The names without the titles before them."""
+def _names(words: ParsedSentence) -> list[Name]:
+    """The names, without titles before them."""
     found = []
     for name in words.names:
         first = name.first
@@ -69,12 +59,12 @@ def _names(words: Words) -> list[Name]:
     return found
 
 
-def _bare(words: Words, k: int) -> str:
+def _bare(words: ParsedSentence, k: int) -> str:
     return words.forms[k].rstrip(".")
 
 
-def _partial(full: Words, name: Name, short: Words, mention: Name) -> Iterator[tuple[int, int]]:
-    """Links of a full name with a mention that is part of it; none where it is not, or where it is named twice."""
+def _partial(full: ParsedSentence, name: Name, short: ParsedSentence, mention: Name) -> Iterator[tuple[int, int]]:
+    """Links of a full name with a mention that is part of it, unless either sentence has it twice."""
     rest = _left_out(full, name, short, mention)
     if rest:
         for k in name.places:
@@ -83,7 +73,7 @@ def _partial(full: Words, name: Name, short: Words, mention: Name) -> Iterator[t
                     yield k, place
 
 
-def _left_out(full: Words, name: Name, short: Words, mention: Name) -> range:
+def _left_out(full: ParsedSentence, name: Name, short: ParsedSentence, mention: Name) -> range:
     """The words of the name that the mention leaves out."""
     own, size = short.forms[mention.first : mention.behind], len(name) - len(mention)
     if size < 1 or full.forms.count(own[0]) != 1 or short.forms.count(own[0]) != 1:
@@ -95,7 +85,7 @@ def _left_out(full: Words, name: Name, short: Words, mention: Name) -> range:
     return begins if words[size:] == own and len(own) == 1 and _is_person(full, name) else range(0)
 
 
-def _is_person(words: Words, name: Name) -> bool:
+def _is_person(words: ParsedSentence, name: Name) -> bool:
     if not 2 <= len(name) <= LONGEST_PERSON:
         return False
     if name.kind:
@@ -110,18 +100,18 @@ def _in_persons_name(token: str, bare: str) -> bool:
     return bare.replace("-", "").isalpha() and not abbreviation and bare not in NO_PERSON
 
 
-def _acronyms(full: Words, short: Words) -> Iterator[tuple[int, int]]:
-    """Links of acronyms that the other sentence spells out, once and without using them itself."""
+def _acronyms(full: ParsedSentence, short: ParsedSentence, names: list[Name]) -> Iterator[tuple[int, int]]:
+    """Links of acronyms that the other sentence spells out once and does not use itself."""
     for place, token in enumerate(short.tokens):
         letters = acronym_letters(token)
         if letters and short.forms[place] not in full.forms:
-            spelt = [run for run in (_spelt(full, name, letters) for name in _names(full)) if run]
+            spelt = [run for run in (_spelt(full, name, letters) for name in names) if run]
             if len(spelt) == 1:
                 yield from ((k, place) for k in spelt[0])
 
 
-def _spelt(words: Words, name: Name, letters: str) -> list[int]:
-    """The words of a name whose initials spell an acronym; stop words among them may be left out."""
+def _spelt(words: ParsedSentence, name: Name, letters: str) -> list[int]:
+    """The words of a name whose initials spell an acronym, with or without its stop words."""
     for every in (True, False):
         places = [k for k in name.places if every or not words.stop[k]]
         if "".join(words.forms[k][:1] for k in places).upper() == letters:
