@@ -1,11 +1,11 @@
-"""What each feature family is worth: the table of an ablation, with intervals. Markdown on stdout.
+"""Print an ablation table: what each feature family contributes, with intervals, as Markdown.
 
     python scripts/ablation.py experiment=msr cv=5
     python scripts/ablation.py experiment=msr cv=5 --only wordnet distsim --which backward
 
-The overrides are those of `jacana-torch train`. Each row is a cross-validation without one family, of the same
-folds; differences are to the first row, with the 95% interval of the paired bootstrap and the p-value of
-approximate randomisation.
+The overrides are those of `jacana-torch train`. Each row is a cross-validation without one family, on the same
+folds. Differences are to the first row, with 95% intervals of the paired bootstrap and p-values of approximate
+randomisation.
 """
 
 from __future__ import annotations
@@ -31,11 +31,13 @@ HEAD = (
 def ablation(
     validation: Validation, families: Sequence[str], which: str | None = None, rounds: int = ROUNDS
 ) -> str:
-    """The table. `which`: the direction or symmetrizer; the one that is best with all families, if None."""
+    """Format the table of one direction or symmetrizer, by default the best one with all families."""
     every = validation()
     name = which or next(iter(every))
     if name not in every:
-        raise ConfigError(f"--which {name}: there is no such direction or symmetrizer; there are {sorted(every)}")
+        raise ConfigError(
+            f"--which {name}: unknown direction or symmetrizer; choose one of {', '.join(sorted(every))}"
+        )
     found = {"nothing": every[name]}
     for family in families:
         found[family] = validation([family])[name]
@@ -49,7 +51,7 @@ def table(
     links: str = "sure",
     rounds: int = ROUNDS,
 ) -> str:
-    """A row for each of `found`, of which the first is what the others are compared with."""
+    """Format one row per item of `found`; differences are to the first."""
     gold = [example.gold for example in examples if example.gold is not None]
     counts = {label: count(gold, alignments, links) for label, alignments in found.items()}
     first = next(iter(counts.values()))
@@ -64,19 +66,21 @@ def _row(label: str, own: Counts, first: Counts, rounds: int) -> str:
         return f"| {' | '.join([label, *figures])} | | | | |"
     by_metric = differences(own, first, rounds)
     for metric in ("f1", "exact"):
-        figures += _told(by_metric[metric])
+        figures += _difference(by_metric[metric])
     return f"| {' | '.join([label, *figures])} |"
 
 
-def _told(difference: Difference) -> list[str]:
+def _difference(difference: Difference) -> list[str]:
     value, low, high = (100 * x for x in (difference.value, difference.low, difference.high))
     return [f"{value:+.2f} [{low:+.2f}, {high:+.2f}]", f"{difference.p:.3f}"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("overrides", nargs="+", metavar="OVERRIDE", help="as `jacana-torch train` takes it")
-    parser.add_argument("--only", nargs="+", metavar="FAMILY", help="leave out these, and not each in its turn")
+    parser.add_argument("overrides", nargs="+", metavar="OVERRIDE", help="overrides of `jacana-torch train`")
+    parser.add_argument(
+        "--only", nargs="+", metavar="FAMILY", help="only without these (default: without each family)"
+    )
     parser.add_argument("--which", metavar="NAME", help="a direction or symmetrizer (default: the best one)")
     options = parser.parse_intermixed_args(arguments)
 

@@ -1,15 +1,15 @@
-"""How fast it is, each figure beside what it is measured against in the same run.
+"""Measure speed and memory, each figure beside a baseline measured in the same run.
 
     python scripts/bench.py engine    # inference: pytorch-crf, torch-struct, bare matrix products; decoding alone
     python scripts/bench.py train     # from files to a saved model; pytorch-crf's log Z alone
-    python scripts/bench.py align     # pairs a second of `jacana-torch align`
-    python scripts/bench.py startup   # one pair from a cold process; importing torch
+    python scripts/bench.py align     # pairs per second of `jacana-torch align`
+    python scripts/bench.py startup   # one pair in a cold process; importing torch
     python scripts/bench.py memory    # peaks of aligning, training and inference
     python scripts/bench.py scaling   # how time grows with sizes
     python scripts/bench.py all --json FILE
 
-Systems take turns; figures are medians with their quartiles. A table goes to stdout, progress to stderr, and all
-of it to FILE, from which scripts/bench_page.py fills docs/performance.md. The engine and train parts need
+Systems take turns; figures are medians with quartiles. Tables go to stdout, progress to stderr, and the report to
+FILE, from which scripts/bench_page.py fills docs/performance.md. The parts engine and train need
 `pip install 'jacana-torch[bench]'`.
 """
 
@@ -20,7 +20,7 @@ import importlib
 import os
 from pathlib import Path
 
-from benchmarks.measure import machine, tell, write_json
+from benchmarks.measure import machine, progress, write_json
 
 PARTS = ("engine", "train", "align", "startup", "memory", "scaling")
 
@@ -34,19 +34,18 @@ def default_corpus() -> Path | None:
 def parsed() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
-    add("part", choices=[*PARTS, "all"])
-    add("--json", type=Path, metavar="FILE", help="write the whole report here, after each part")
-    add("--data", type=Path, default=default_corpus(), metavar="FILE",
-        help="aligned corpus of any format (default: $JACANA_DATA/msr/dev.jsonl, else made-up pairs)")  # fmt: skip
-    add("--pairs", type=int, default=20_000, help="pairs of a run; memory: also 16 times as many (default: 20000)")
-    add("--runs", type=int, default=3, help="train, align, startup: repetitions, at least 3 (default: 3)")
-    add("--seconds", type=float, default=1.0, help="engine, scaling: time for each figure (default: 1)")
-    add(
-        "--threads",
-        type=int,
-        default=1,
-        help="engine, scaling: threads of torch and numpy (default: 1; 0: their choice)",
+    corpus = "aligned corpus in any format (default: $JACANA_DATA/msr/dev.jsonl, else generated pairs)"
+    many, threads = (
+        "pairs per run; memory: also 16 times as many (20000)",
+        "engine, scaling: threads (1; 0: the default)",
     )
+    add("part", choices=[*PARTS, "all"])
+    add("--json", type=Path, metavar="FILE", help="write the report here, after each part")
+    add("--data", type=Path, default=default_corpus(), metavar="FILE", help=corpus)
+    add("--pairs", type=int, default=20_000, help=many)
+    add("--runs", type=int, default=3, help="train, align, startup: repetitions, at least 3 (3)")
+    add("--seconds", type=float, default=1.0, help="engine, scaling: time per figure (1)")
+    add("--threads", type=int, default=1, help=threads)
     add("--models", nargs="+", default=["core", "standard"], help="align, startup, memory: which models")
     options = parser.parse_args()
     if options.data and not options.data.is_file():
@@ -74,7 +73,7 @@ def main() -> None:
         if options.json:
             write_json(options.json, report)
     if options.json:
-        tell(f"wrote {options.json}")
+        progress(f"wrote {options.json}")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Fill the tables of docs/performance.md from a report: python scripts/bench_page.py REPORT.json [PAGE]
 
-Each part's table stands between `<!-- bench:PART -->` and `<!-- bench:end -->`; the text around them stays, and so
-does the table of a part that the report does not have.
+A table stands between `<!-- bench:PART -->` and `<!-- bench:end -->`. Other text stays, and so do the tables of
+parts that the report lacks.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def machine(found: dict[str, Any]) -> list[str]:
     return [
         f"{found['date'][:10]}, {found['cpu']}, {found['cores']} cores; torch threads in `engine` and `scaling`: "
         f"{found['threads']}. Python {found['python']}, {versions}. "
-        f"Load average when it began: {found['load'][0]:.2f}."
+        f"Load average at the start: {found['load'][0]:.2f}."
     ]
 
 

@@ -1,10 +1,11 @@
-"""Do confidences mean what they say? A reliability curve before and after calibration, as Markdown on stdout.
+"""Print the reliability of confidences before and after calibration, as Markdown.
 
     python scripts/calibration.py experiment=msr cv=5      # as `jacana-torch train` takes it
 
-Every pair is judged by models that never saw it, nor did what calibrates them. `before` is the mean of the two
-directions' posteriors; `after` weighs their log-odds as it was learnt on folds of the same training pairs, `not
-learnt` as it is done where nothing is learnt. Candidates are the links that either direction gives 1% at least.
+Every pair is held out from the models that score it and from their calibration. `before` is the mean of the two
+directions' posteriors. `after` combines their log-odds with weights fitted on folds of the training pairs,
+`default` with the weights that are used without fitting. Candidates are the links with a posterior of at least 1%
+in either direction.
 """
 
 from __future__ import annotations
@@ -27,21 +28,23 @@ from jacana_torch.model import persist
 from jacana_torch.train import loop as experiment
 
 CANDIDATE = 0.01
-KINDS = ("forward", "backward", "before", "not learnt", "after")
+KINDS = ("forward", "backward", "before", "default", "after")
 
 log = logging.getLogger("calibration")
 
 
-def judged(validation: Validation) -> tuple[dict[str, np.ndarray], np.ndarray, np.ndarray]:
-    """Of every cell of every pair: the chance of each kind, whether gold links it, and whether the model does."""
+def held_out(validation: Validation) -> tuple[dict[str, np.ndarray], np.ndarray, np.ndarray]:
+    """For every cell of every pair: the posterior of each kind, whether gold links it, whether the model does."""
     cfg, config = validation.run.cfg, validation.run.model_config["aligner"]
     examples = [e for e in validation.examples if e.gold is not None and len(e.pair.source) and len(e.pair.target)]
-    columns: dict[str, list[np.ndarray]] = {kind: [] for kind in (*KINDS, "hit", "linked")}
+    columns: dict[str, list[np.ndarray]] = {kind: [] for kind in (*KINDS, "gold", "linked")}
     folds = cfg["cv"] or FOLDS
     for number, (train, test) in enumerate(experiment.folds(len(examples), folds, cfg["seed"]), 1):
         aligner = persist.build(config)
         if not isinstance(aligner, Bidirectional):
-            raise ConfigError("only an aligner of two directions has posteriors to calibrate: aligner=crf")
+            raise ConfigError(
+                "only an aligner with two directions has posteriors to calibrate: choose aligner=crf"
+            )
         if experiment.fit(aligner, [examples[i] for i in train]).interrupted:
             raise KeyboardInterrupt
         sample = sampled(aligner.forward, aligner.backward, [examples[i] for i in test])  # type: ignore[arg-type]
@@ -50,35 +53,38 @@ def judged(validation: Validation) -> tuple[dict[str, np.ndarray], np.ndarray, n
             "forward": sample.forward,
             "backward": sample.backward,
             "before": (sample.forward + sample.backward) / 2,
-            "not learnt": Weighing().chances(sample.forward, sample.backward),
+            "default": Weighing().chances(sample.forward, sample.backward),
             "after": after,
-            "hit": sample.hit,
+            "gold": sample.hit,
             "linked": after >= aligner.weighing.threshold,
         }
         for name, values in figures.items():
             columns[name].append(values)
         log.info("fold %d of %d: %s", number, folds, aligner.weighing)
     whole = {name: np.concatenate(values) for name, values in columns.items()}
-    return {kind: whole[kind] for kind in KINDS}, whole["hit"], whole["linked"]
+    return {kind: whole[kind] for kind in KINDS}, whole["gold"], whole["linked"]
 
 
-def report(title: str, chances: dict[str, np.ndarray], hit: np.ndarray, linked: np.ndarray) -> str:
-    candidate = np.maximum(chances["forward"], chances["backward"]) >= CANDIDATE
+def report(title: str, posteriors: dict[str, np.ndarray], gold: np.ndarray, linked: np.ndarray) -> str:
+    candidate = np.maximum(posteriors["forward"], posteriors["backward"]) >= CANDIDATE
     out = [
         f"### {title}\n",
-        f"{len(hit)} cells, {hit.sum()} of them gold links; {candidate.sum()} candidates, {linked.sum()} links.\n",
-        "| chances | log loss a cell | ECE of candidates | worst bin | ECE of links |",
+        f"{len(gold)} cells, {gold.sum()} of them gold links; {candidate.sum()} candidates, "
+        f"{linked.sum()} links.\n",
+        "| posteriors | log loss per cell | ECE of candidates | worst bin | ECE of links |",
         "|---|---:|---:|---:|---:|",
     ]
-    for kind, values in chances.items():
-        curve, made = reliability(values[candidate], hit[candidate]), reliability(values[linked], hit[linked])
+    for kind, values in posteriors.items():
+        curve, made = reliability(values[candidate], gold[candidate]), reliability(values[linked], gold[linked])
         out.append(
-            f"| {kind} | {log_loss(values, hit):.5f} | {100 * curve.error:.2f}% | {100 * curve.worst:.1f}% "
+            f"| {kind} | {log_loss(values, gold):.5f} | {100 * curve.error:.2f}% | {100 * curve.worst:.1f}% "
             f"| {100 * made.error:.2f}% |"
         )
-    before, after = (reliability(chances[kind][candidate], hit[candidate]) for kind in ("before", "after"))
-    heads = [f"{name}: {what}" for name in ("before", "after") for what in ("candidates", "mean chance", "gold")]
-    out += ["", f"| chance | {' | '.join(heads)} |", f"|---|{'---:|' * 6}"]
+    before, after = (reliability(posteriors[kind][candidate], gold[candidate]) for kind in ("before", "after"))
+    heads = [
+        f"{name}: {what}" for name in ("before", "after") for what in ("candidates", "mean probability", "gold")
+    ]
+    out += ["", f"| probability | {' | '.join(heads)} |", f"|---|{'---:|' * 6}"]
     for k in range(len(before.count)):
         sides = (
             f"{c.count[k]} | {100 * c.probability[k]:.1f}% | {100 * c.share[k]:.1f}%" for c in (before, after)
@@ -95,7 +101,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     def script() -> None:
         validation = Validation([*options.overrides, "symmetrize=posterior"])
         title = f"`{' '.join(options.overrides)}`"
-        sys.stdout.write(f"{report(title, *judged(validation))}\n")
+        sys.stdout.write(f"{report(title, *held_out(validation))}\n")
 
     return outcome(script)
 

@@ -1,11 +1,11 @@
-"""What an aligner gets wrong, as a table: which kinds of links are missed, which invented. Markdown on stdout.
+"""Print tables of errors by kind of link, missed and spurious, as Markdown.
 
     python scripts/errors.py gold.jsonl predicted.jsonl
     python scripts/errors.py --train experiment=msr cv=5      # as `jacana-torch train` takes it
 
-A link is of every kind whose condition it meets. `missed` are gold links that were not found, `invented` are links
-that gold does not have; `would be exact` counts the pairs all of whose mistakes are of that one kind. WordNet and
-PPDB are asked where they are installed, tags come with the corpus or from NLTK's tagger.
+A link counts under every kind whose condition it meets. `missed` counts gold links that were not predicted,
+`spurious` predicted links that are not gold. `would be exact` counts the pairs whose errors are all of that kind.
+Relations of WordNet and PPDB are used if installed. Tags come with the corpus or from NLTK's tagger.
 """
 
 from __future__ import annotations
@@ -24,63 +24,63 @@ from jacana_torch import corpora, resources
 from jacana_torch.errors import ConfigError, CorpusError
 from jacana_torch.types import Alignment, Example
 
-HEAD = ("gold links", "missed", "% of kind", "% of all missed", "invented", "% of all invented", "would be exact")
+HEAD = ("gold links", "missed", "% of kind", "% of all missed", "spurious", "% of all spurious", "would be exact")
 
 
 @dataclass
 class Count:
-    """Of one kind: gold links, those missed, those invented, and pairs that have no other mistakes."""
+    """Counts of one kind: gold links, missed ones, spurious ones, and pairs without errors of other kinds."""
 
     gold: int = 0
     missed: int = 0
-    invented: int = 0
+    spurious: int = 0
     exact: int = 0
 
 
 def count(cases: Sequence[Case], kind: Kind) -> Count:
     total = Count()
     for case in cases:
-        missed, invented = case.gold - case.found, case.found - case.gold
-        bad_missed, bad_invented, gold = (sum(kind(case, x) for x in y) for y in (missed, invented, case.gold))
+        missed, spurious = case.gold - case.found, case.found - case.gold
+        bad_missed, bad_spurious, gold = (sum(kind(case, x) for x in y) for y in (missed, spurious, case.gold))
         total.gold += gold
         total.missed += bad_missed
-        total.invented += bad_invented
-        total.exact += 0 < len(missed) + len(invented) == bad_missed + bad_invented
+        total.spurious += bad_spurious
+        total.exact += 0 < len(missed) + len(spurious) == bad_missed + bad_spurious
     return total
 
 
 def report(title: str, cases: Sequence[Case]) -> str:
-    """The tables of one corpus."""
+    """Format the tables of one corpus."""
     every = count(cases, lambda case, link: True)
     exact = sum(case.gold == case.found for case in cases)
     out = [
         f"### {title}\n",
         f"{len(cases)} pairs, {exact} of them exact; {every.gold} gold links, {every.missed} missed, "
-        f"{every.invented} invented.\n",
+        f"{every.spurious} spurious.\n",
     ]
     for group, kinds in GROUPS.items():
         rows = [(name, count(cases, kind)) for name, kind in kinds.items()]
-        rows = [(name, c) for name, c in rows if c.gold or c.missed or c.invented]
+        rows = [(name, c) for name, c in rows if c.gold or c.missed or c.spurious]
         if not rows:
             continue
         out += [f"| {group} | {' | '.join(HEAD)} |", f"|---|{'---:|' * len(HEAD)}"]
         for name, c in rows:
-            shares = _share(c.missed, c.gold), _share(c.missed, every.missed), _share(c.invented, every.invented)
+            shares = _share(c.missed, c.gold), _share(c.missed, every.missed), _share(c.spurious, every.spurious)
             out.append(
-                f"| {name} | {c.gold} | {c.missed} | {shares[0]} | {shares[1]} | {c.invented} | {shares[2]} "
+                f"| {name} | {c.gold} | {c.missed} | {shares[0]} | {shares[1]} | {c.spurious} | {shares[2]} "
                 f"| {c.exact} |"
             )
         out.append("")
-    return "\n".join([*out, _mistakes(cases)])
+    return "\n".join([*out, _errors_per_pair(cases)])
 
 
-def _mistakes(cases: Sequence[Case]) -> str:
-    """How many mistakes the pairs have."""
+def _errors_per_pair(cases: Sequence[Case]) -> str:
+    """Format the distribution of the number of errors per pair."""
     sizes = Counter(min(len(case.gold ^ case.found), 6) for case in cases)
     names = [str(k) if k < 6 else "6 or more" for k in range(7)]
     return "\n".join(
         [
-            f"| mistakes in a pair | {' | '.join(names)} |",
+            f"| errors per pair | {' | '.join(names)} |",
             f"|---|{'---:|' * 7}",
             f"| pairs | {' | '.join(str(sizes[k]) for k in range(7))} |",
             "",
@@ -95,17 +95,19 @@ def _share(part: int, whole: int) -> str:
 def from_files(gold: str, predicted: str) -> tuple[list[Example], list[Alignment]]:
     examples, answers = (list(corpora.read(name)) for name in (gold, predicted))
     if len(examples) != len(answers):
-        raise CorpusError(f"{len(answers)} answers for the {len(examples)} pairs of {gold}", predicted)
+        raise CorpusError(f"has {len(answers)} pairs, and {gold} has {len(examples)}", predicted)
     for one, other in zip(examples, answers, strict=True):
         if one.gold is None or other.gold is None or (one.gold.n_source, one.gold.n_target) != (
             other.gold.n_source, other.gold.n_target,
         ):  # fmt: skip
-            raise CorpusError(f"not the links of {str(one.pair.source)[:60]!r}", predicted)
+            raise CorpusError(
+                f"its pairs are not those of {gold}: no links for {str(one.pair.source)[:60]!r}", predicted
+            )
     return examples, [other.gold for other in answers if other.gold is not None]
 
 
 def tagged(examples: Sequence[Example]) -> list[Example]:
-    """With tags and lemmas, where they are not there and can be had."""
+    """Add tags and lemmas, if they are missing and the tagger and WordNet are installed."""
     from jacana_torch.annotate.nltk import NltkAnnotator
 
     if not (resources.available("tagger") and resources.available("wordnet")):
@@ -117,7 +119,7 @@ def tagged(examples: Sequence[Example]) -> list[Example]:
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("arguments", nargs="+", metavar="GOLD PREDICTED | OVERRIDE")
-    parser.add_argument("--train", action="store_true", help="cross-validate what the overrides describe")
+    parser.add_argument("--train", action="store_true", help="cross-validate the configuration of the overrides")
     parser.add_argument(
         "--which", metavar="NAME", help="with --train: a direction or symmetrizer (default: the best)"
     )
@@ -125,18 +127,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     def script() -> None:
         if options.train:
-            from validation import Validation  # brings hydra and torch, which two files do without
+            from validation import Validation  # imports Hydra and torch
 
             validation = Validation(options.arguments)
             examples, by_name = validation.examples, validation()
             name = options.which or next(iter(by_name))
             if name not in by_name:
-                raise ConfigError(f"--which {name}: there is no such thing; there are {', '.join(by_name)}")
+                raise ConfigError(
+                    f"--which {name}: unknown direction or symmetrizer; choose one of {', '.join(by_name)}"
+                )
             title, found = f"`{' '.join(options.arguments)}`, {name}", by_name[name]
         elif len(options.arguments) == 2:
             (examples, found), title = from_files(*options.arguments), Path(options.arguments[1]).name
         else:
-            parser.error("two files, gold and predicted; or --train and what `jacana-torch train` takes")
+            parser.error("give two files, gold and predicted, or --train and overrides of `jacana-torch train`")
         sys.stdout.write(f"{report(title, cases_of(tagged(examples), found))}\n")
 
     return outcome(script)

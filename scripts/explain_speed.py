@@ -1,4 +1,4 @@
-"""What explaining costs: milliseconds of processor time a pair, the least of several rounds, in one thread.
+"""Time explanations: milliseconds of CPU time per pair, the least of several rounds, in one thread.
 
 JACANA_DATA=~/corpora python scripts/explain_speed.py            MSR's dev pairs
 python scripts/explain_speed.py pairs.txt --model core
@@ -28,11 +28,11 @@ def main() -> None:
     default = Path(os.environ.get("JACANA_DATA", ".")) / "msr" / "RTE2_dev_M.align.txt"
     parser.add_argument("pairs", nargs="?", default=str(default))
     parser.add_argument("--model", nargs="+", default=["core", "standard"])
-    parser.add_argument("--most", type=int, default=200, help="pairs (200)")
+    parser.add_argument("--most", type=int, default=200, help="number of pairs (200)")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     read = [example.pair for example in islice(corpora.read(arguments.pairs), arguments.most)]
-    print("| model | what | ms a pair |\n|---|---|---:|")
+    print("| model | what | ms per pair |\n|---|---|---:|")
     for name in arguments.model:
         model = jt.load(name)
         pairs = model.prepare(read)
@@ -43,14 +43,18 @@ def main() -> None:
 def tasks(model: Model, pairs: Sequence[SentencePair]) -> dict[str, Callable[[], object]]:
     return {
         "align": lambda: model.align(pairs),
-        "explain every link": lambda: [told.links() for told in model.explanations(pairs)],
-        "the same as JSON, five reasons each": lambda: [told.to_dict(5) for told in model.explanations(pairs)],
-        "the same as JSON, all reasons": lambda: [told.to_dict() for told in model.explanations(pairs)],
+        "explain every link": lambda: [explanation.links() for explanation in model.explanations(pairs)],
+        "the same as JSON, five reasons each": lambda: [
+            explanation.to_dict(5) for explanation in model.explanations(pairs)
+        ],
+        "the same as JSON, all reasons": lambda: [
+            explanation.to_dict() for explanation in model.explanations(pairs)
+        ],
     }
 
 
 def least_seconds(work: Callable[[], object]) -> float:
-    work()  # what is looked up once
+    work()  # fills caches
     return min(_seconds(work) for _ in range(ROUNDS))
 
 

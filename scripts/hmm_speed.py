@@ -1,11 +1,11 @@
-"""An iteration of the HMM's EM, timed: ours beside thot's (the package sil-thot) on the same pairs, in one run.
+"""Time one EM iteration of the HMM against thot's (the package sil-thot), on the same pairs in the same run.
 
-    python scripts/hmm_speed.py                    # 20,000 pairs of its own making
+    python scripts/hmm_speed.py                    # 20,000 generated pairs
     python scripts/hmm_speed.py pairs.tsv --threads 2 --device cuda --skip-thot
 
-One direction, words as they are, no lexicon. An iteration is the expectation of every pair and the new parameters;
-what is done once before (numbering words, finding which of them meet) is told apart. Processor seconds (of all
-threads), and seconds by the clock; the best of some iterations each.
+One direction, plain words, no lexicon. An iteration computes the expectations of every pair and the new
+parameters. Preparation (numbering words and word pairs) is reported separately. Times are CPU seconds of all
+threads and wall seconds, the best of several iterations.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from jacana_torch.systems.unsupervised.text import Text, WordPair, words_of
 
 
 def made(count: int, seed: int = 1) -> list[WordPair]:
-    """Premises of about 30 words with Zipfian frequencies, hypotheses of a third of these, some changed."""
+    """Generate premises of about 30 words with Zipfian frequencies, and hypotheses of a third of their words."""
     draw = random.Random(seed)
     vocabulary = [f"w{k}" for k in range(30_000)]
     weights = [1 / (k + 3) for k in range(len(vocabulary))]
@@ -40,10 +40,10 @@ def made(count: int, seed: int = 1) -> list[WordPair]:
 
 
 def timed(what: Callable[[], object]) -> tuple[float, float]:
-    """(processor seconds, seconds by the clock)"""
-    processor, clock = time.process_time(), time.perf_counter()
+    """Measure CPU seconds and wall seconds."""
+    cpu, clock = time.process_time(), time.perf_counter()
     what()
-    return time.process_time() - processor, time.perf_counter() - clock
+    return time.process_time() - cpu, time.perf_counter() - clock
 
 
 def ours(pairs: list[WordPair], iterations: int, device: str) -> None:
@@ -62,11 +62,11 @@ def ours(pairs: list[WordPair], iterations: int, device: str) -> None:
         for batch in state["batches"]:
             direction.count(batch, *as_expected([direction.expect(batch, jumping)], 1)[0])
         direction.update(jumping)
-        float(direction.values[0])  # waits for a GPU
+        float(direction.values[0])  # wait for a GPU
 
-    told("ours, preparation", timed(prepare))
+    print_row("ours, preparation", timed(prepare))
     for name, jumping in (("ours, IBM 1", False), ("ours, HMM", True)):
-        told(name, min(timed(lambda jumping=jumping: iterate(jumping)) for _ in range(iterations)))
+        print_row(name, min(timed(lambda jumping=jumping: iterate(jumping)) for _ in range(iterations)))
 
 
 def thots(pairs: list[WordPair], iterations: int) -> None:
@@ -78,13 +78,13 @@ def thots(pairs: list[WordPair], iterations: int) -> None:
         if before is None:
             for source, target in pairs:
                 model.add_sentence_pair(target, source, 1.0)
-        told(f"thot, {name}, preparation", timed(model.start_training))
-        told(f"thot, {name}", min(timed(model.train) for _ in range(iterations)))
+        print_row(f"thot, {name}, preparation", timed(model.start_training))
+        print_row(f"thot, {name}", min(timed(model.train) for _ in range(iterations)))
         model.end_training()
         before = model
 
 
-def told(name: str, seconds: tuple[float, float]) -> None:
+def print_row(name: str, seconds: tuple[float, float]) -> None:
     print(f"{name:28}{seconds[0]:9.2f} s{seconds[1]:9.2f} s", flush=True)
 
 
@@ -105,7 +105,7 @@ def main() -> None:
     else:
         pairs = made(options.pairs)
     cells = sum(len(source) * len(target) for source, target in pairs)
-    print(f"{len(pairs):,} pairs, {cells:,} cells{'processor':>14}{'clock':>11}")
+    print(f"{len(pairs):,} pairs, {cells:,} cells{'CPU':>14}{'wall':>11}")
     ours(pairs, options.iterations, options.device)
     if not options.skip_thot:
         thots(pairs, options.iterations)

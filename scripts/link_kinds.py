@@ -1,7 +1,6 @@
-"""The kinds of links that the table of errors counts: what the words are, what shows that they belong together,
-their company, and what happened instead.
+"""Kinds of links for the tables of errors: the words, the evidence for the link, its context and the alternative.
 
-Examples and what was found for them in; cases, and for each kind a function that says which links are of it, out.
+`GROUPS` maps each kind to a predicate over a `Case` and a link; `cases_of` makes the cases.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ TAGS = {"NN": "noun", "VB": "verb", "JJ": "adjective", "RB": "adverb", "IN": "pr
 
 @dataclass
 class Case:
-    """One pair with the gold links, those that were found, and what the words of any two tokens are."""
+    """One pair with its gold and predicted links, and which of them WordNet or PPDB relate."""
 
     pair: SentencePair
     gold: frozenset[Link]
@@ -66,12 +65,12 @@ class Case:
         return Counter(self.lower[0]), Counter(self.lower[1])
 
     def beside(self, link: Link) -> bool:
-        """Whether one of the two words has another link of the same origin."""
+        """Whether one of the two words has another link in the same alignment."""
         own = self.gold if link in self.gold else self.found
         return any((i == link[0]) != (j == link[1]) for i, j in own)
 
     def in_phrase(self, link: Link) -> bool:
-        """Whether both words have other links of the same origin: a phrase that was aligned as a whole."""
+        """Whether both words have other links in the same alignment: a phrase that is aligned as a whole."""
         own = self.gold if link in self.gold else self.found
         return any(i == link[0] and j != link[1] for i, j in own) and any(
             j == link[1] and i != link[0] for i, j in own
@@ -108,7 +107,7 @@ def _repeated(case: Case, link: Link) -> bool:
 
 
 def _elsewhere(case: Case, link: Link) -> tuple[bool, bool]:
-    """Whether either word has links on the other side of the comparison."""
+    """Whether each of the two words has links in the other alignment."""
     other = case.found if link in case.gold else case.gold
     return any(i == link[0] for i, _ in other), any(j == link[1] for _, j in other)
 
@@ -125,9 +124,9 @@ GROUPS: dict[str, Kinds] = {
         "content words": _class("content"),
         "other classes together": lambda c, x: c.classes[0][x[0]] != c.classes[1][x[1]] and not _mixed(c, x),
     },
-    "What shows that they belong together": {
-        "the same word, once a side": lambda c, x: c.same(x) and not _repeated(c, x),
-        "the same word, which is repeated": _repeated,
+    "Evidence": {
+        "the same word, once per side": lambda c, x: c.same(x) and not _repeated(c, x),
+        "the same word, repeated": _repeated,
         "another form of the word": lambda c, x: c.alike(x),
         "WordNet relates them": lambda c, x: not c.same(x) and not c.alike(x) and x in c.related,
         "PPDB pairs them": lambda c, x: not c.same(x) and not c.alike(x) and x in c.paraphrases,
@@ -137,12 +136,12 @@ GROUPS: dict[str, Kinds] = {
             not _evident(c, x) and {c.classes[0][x[0]], c.classes[1][x[1]]} <= {"content", "name"}
         ),
     },
-    "The company": {
+    "Context": {
         "beside the same words": lambda c, x: c.in_sequence(x),
         "one of several links of a word": lambda c, x: c.beside(x),
         "inside a phrase": lambda c, x: c.in_phrase(x),
     },
-    "What happened instead": {
+    "Alternative": {
         "both words without a link": lambda c, x: _elsewhere(c, x) == (False, False),
         "the source word linked elsewhere": lambda c, x: _elsewhere(c, x) == (True, False),
         "the target word linked elsewhere": lambda c, x: _elsewhere(c, x) == (False, True),
@@ -164,7 +163,7 @@ GROUPS["Parts of speech"] = _by_tag()
 
 
 def cases_of(examples: Sequence[Example], found: Sequence[Alignment]) -> list[Case]:
-    """Pairs with what WordNet and PPDB say of the words of their links."""
+    """Make the cases of a corpus, with the relations of WordNet and PPDB where these are installed."""
     cases = []
     for example, alignment in zip(examples, found, strict=True):
         assert example.gold is not None
@@ -183,7 +182,7 @@ def cases_of(examples: Sequence[Example], found: Sequence[Alignment]) -> list[Ca
 
 def _wordnet(links: Sequence[tuple[Case, Link]]) -> Iterable[bool]:
     if not resources.available("wordnet") or any(case.tags(link) is None for case, link in links):
-        logging.warning("WordNet or the tags are not there: the table says nothing of WordNet's relations")
+        logging.warning("WordNet or tags are missing: the table has no relations of WordNet")
         return []
     queries: dict[tuple[str, str | None], int] = {}
     numbers = []
@@ -198,7 +197,7 @@ def _wordnet(links: Sequence[tuple[Case, Link]]) -> Iterable[bool]:
 
 def _ppdb(links: Sequence[tuple[Case, Link]]) -> Iterable[bool]:
     if not resources.available("mwa-ppdb"):
-        logging.warning("PPDB is not there: the table says nothing of it")
+        logging.warning("PPDB is missing: the table has no paraphrases")
         return []
     words = [(case.lower[0][i], case.lower[1][j]) for case, (i, j) in links]
     return resources.ppdb().contains([a for a, _ in words], [b for _, b in words])

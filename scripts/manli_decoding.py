@@ -1,7 +1,7 @@
-"""How MANLI's decoders compare, in one run: annealing, exact, under constraints, HiGHS on the whole programme.
+"""Compare MANLI's decoders in one run: annealing, exact, exact under constraints, HiGHS on the whole programme.
 
-On MSR dev, and on pairs of about 27 tokens a side from Edinburgh. Processor time a pair; the scores of all edits
-are given, and what computing them takes is a row of its own. Without --model one is trained first, on MSR dev.
+The pairs are MSR dev, and pairs of Edinburgh with about 27 tokens per side. Times are CPU time per pair, given the
+scores of all edits, whose computation is a row of its own. Without --model, a model is trained on MSR dev first.
 
     JACANA_DATA=DIR python scripts/manli_decoding.py [--model DIR] [--pairs N] [--whole N]
 """
@@ -35,14 +35,14 @@ def examples(corpus: str, sidecar: str) -> list[Example]:
 
 
 def timed(function: Callable[[int], object], count: int) -> tuple[float, list]:
-    """Milliseconds of processor time a call, and the answers."""
+    """Milliseconds of CPU time per call, and the results."""
     start = time.process_time()
     answers = [function(k) for k in range(count)]
     return 1000 * (time.process_time() - start) / max(count, 1), answers
 
 
 def whole_programme(problem: Problem, gains: np.ndarray) -> list:
-    """Every edit a variable, as published, but for deletions and insertions."""
+    """Solve the published programme: a variable for every edit except deletions and insertions."""
     s, t = (k.ravel() for k in np.indices(gains.shape))
     chosen = maximise(gains.ravel(), problem.source, problem.target, s, t)
     return list(zip(s[chosen].tolist(), t[chosen].tolist(), strict=True))
@@ -85,7 +85,7 @@ def report(name: str, pairs: Sequence[SentencePair], annealer: Manli, whole: int
         f"HiGHS on the whole programme (first {sample})": programme,
     }
     for row, milliseconds in rows.items():
-        print(f"  {row:48} {milliseconds:9.3f} ms a pair")
+        print(f"  {row:48} {milliseconds:9.3f} ms per pair")
     print(f"  {'exact is faster than annealing by':48} {annealing / exact:9.1f} times")
     both = scoring + features
     print(f"  {'the same with features and scores':48} {(annealing + both) / (exact + both):9.1f} times")
@@ -99,7 +99,7 @@ def report(name: str, pairs: Sequence[SentencePair], annealer: Manli, whole: int
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--model", help="a model of aligner=manli or aligner=manli_exact")
-    parser.add_argument("--pairs", type=int, help="of each corpus the first N pairs")
+    parser.add_argument("--pairs", type=int, help="only the first N pairs of each corpus")
     parser.add_argument("--whole", type=int, default=20, help="pairs for HiGHS on the whole programme")
     arguments = parser.parse_args()
     msr = examples("msr/dev.jsonl", "msr/dev.parse.jsonl")
@@ -113,7 +113,7 @@ def main() -> None:
     annealer.restore(learnt.state())
     edinburgh = [e.pair for e in examples("edinburgh/train.jsonl", "edinburgh/train.parse.jsonl")]
     alike = [p for p in edinburgh if all(25 <= len(side) <= 29 for side in (p.source, p.target))]
-    for name, pairs in (("MSR dev", [e.pair for e in msr]), ("Edinburgh, 25 to 29 tokens a side", alike)):
+    for name, pairs in (("MSR dev", [e.pair for e in msr]), ("Edinburgh, 25 to 29 tokens per side", alike)):
         report(name, pairs[: arguments.pairs], annealer, arguments.whole)
 
 

@@ -1,4 +1,4 @@
-"""What scripts share: progress and a user's mistakes go to stderr, and become an exit code."""
+"""Run a script: log progress to stderr, and turn a user's error into a message and exit code 2."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 
 def outcome(script: Callable[[], None]) -> int:
-    """0, or 2 after a mistake that a user can mend."""
-    from jacana_torch.errors import JacanaError  # the script itself has made sure that it is found
+    """Return the exit code: 0, or 2 after an error that the user can correct."""
+    from jacana_torch.errors import JacanaError  # after the script has set sys.path
 
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
     try:

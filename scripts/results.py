@@ -1,9 +1,9 @@
-"""Measure the tables of docs/results.md anew: python scripts/results.py [PAGE] [--only N] [--fresh]
+"""Measure the tables of docs/results.md again: python scripts/results.py [PAGE] [--only N] [--fresh]
 
-Tables are those of `jacana-torch compare`, and what scripts print. Each stands between `<!-- results:begin -->`
-and `<!-- results:end -->`, after the command that prints it and that is run. What was measured is kept in
-runs/results, so that an interruption costs nothing; --fresh measures everything again. The text around the tables
-stays as it is.
+A table stands between `<!-- results:begin -->` and `<!-- results:end -->`, after the command that prints it:
+`jacana-torch compare` or a script. This script runs the command and replaces the table. Measurements are kept in
+runs/results, so that an interrupted run can continue; --fresh deletes them first. Text around tables is left
+alone.
 """
 
 from __future__ import annotations
@@ -27,50 +27,50 @@ _BLOCK = re.compile(rf"({_COMMAND}<!-- results:begin -->\n).*?(<!-- results:end 
 
 
 def commands(page: str) -> list[list[str]]:
-    """Each command of the page; a backslash at the end of a line goes on with the next."""
+    """The commands of the page, with continued lines joined."""
     return [shlex.split(match["command"].replace("\\\n", "")) for match in _BLOCK.finditer(page)]
 
 
 def kept(command: list[str]) -> Path:
-    """Where the command's measurements are."""
+    """The folder of the command's measurements."""
     return KEPT / hashlib.sha256(shlex.join(command).encode()).hexdigest()[:12]
 
 
 def filled(page: str, number: int, table: str) -> str:
-    """The page with that table in its place; numbers are from 1."""
+    """Insert the table of command `number` (from 1) into the page."""
     match = list(_BLOCK.finditer(page))[number - 1]
     return f"{page[: match.start()]}{match[1]}\n{table.strip()}\n\n{match[3]}{page[match.end() :]}"
 
 
 def printed(command: list[str], folder: Path) -> str:
-    """What a script prints; `folder` keeps it."""
+    """Run a script and return its output, which `folder` keeps."""
     output = folder / "table.md"
     if not output.is_file():
         done = subprocess.run([sys.executable, *command[1:]], cwd=ROOT, stdout=subprocess.PIPE, text=True)
         if done.returncode:
-            raise SystemExit(done.returncode)  # the script has said why
+            raise SystemExit(done.returncode)  # the script has printed the reason
         folder.mkdir(parents=True, exist_ok=True)
         output.write_text(done.stdout, encoding="utf-8")
     return output.read_text(encoding="utf-8")
 
 
 def measured(arguments: list[str], folder: Path, run: Callable[[list[str]], int]) -> str:
-    """The table that `jacana-torch compare` prints, in Markdown; `folder` keeps what it measures."""
+    """Run `jacana-torch compare` and return its Markdown table; `folder` keeps its measurements."""
     output = folder / "table.md"
     extra = ["format=markdown", f"output={output}", f"hydra.run.dir={folder}"]
     if folder.is_dir():
         extra.append(f"resume={folder}")
     code = run([*arguments, *extra])
     if code:
-        raise SystemExit(code)  # the command has said why
+        raise SystemExit(code)  # the command has printed the reason
     return output.read_text(encoding="utf-8")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("page", type=Path, nargs="?", default=PAGE)
-    parser.add_argument("--only", type=int, metavar="N", help="the Nth table alone")
-    parser.add_argument("--fresh", action="store_true", help="forget what was measured before")
+    parser.add_argument("--only", type=int, metavar="N", help="only the Nth table")
+    parser.add_argument("--fresh", action="store_true", help="delete earlier measurements")
     options = parser.parse_args()
 
     sys.path.insert(0, str(ROOT))

@@ -1,9 +1,11 @@
-"""Many clients at once: python scripts/serve_load.py [--clients 64] [--seconds 30] [--model NAME] [--data FILE]
+"""Test the server under load: python scripts/serve_load.py [--clients 64] [--seconds 30] [--model NAME] [--data
+FILE]
 
-Starts `jacana-torch serve`, has each client ask pair after pair over a connection of its own, and compares every
-answer with what `jacana-torch align` prints for the pair: the same tokens and links, and probabilities to 2e-6,
-their last digits being a matter of what else is in a batch. Prints requests, errors, pairs a second and latencies;
-exits with 1 if there was an error or another answer. With --hang-up N, N more clients ask, and hang up at once.
+Starts `jacana-torch serve`. Each client sends pair after pair over its own connection, and every answer is
+compared with the output of `jacana-torch align`: the same tokens and links, and probabilities to 2e-6 (the last
+digits depend on the other pairs of a batch). Prints requests, errors, pairs per second and latencies. The exit
+code is 1 after an error or a different answer. With --hang-up N, N more clients disconnect in the middle of their
+requests.
 """
 
 from __future__ import annotations
@@ -53,8 +55,8 @@ WHEN = (
 )
 
 
-def invented(count: int) -> list[tuple[str, str]]:
-    """Sentences that say the same in two ways, of 6 to 20 words."""
+def generated(count: int) -> list[tuple[str, str]]:
+    """Generate paraphrases of 6 to 20 words."""
     draw = random.Random(7)
     pairs = []
     for _ in range(count):
@@ -84,7 +86,7 @@ def printed_by_align(pairs: list[tuple[str, str]], model: str) -> list[dict]:
 
 @contextmanager
 def serving(model: str) -> Iterator[tuple[int, tuple[str, int]]]:
-    """The process, and where it serves."""
+    """Start a server; yields its process id and its address."""
     command = [*COMMAND, "serve", "--port", "0", "--model", model]
     server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     try:
@@ -97,8 +99,8 @@ def serving(model: str) -> Iterator[tuple[int, tuple[str, int]]]:
         print(f"server: exit code {server.wait(60)}")
 
 
-def processor_seconds(process: int) -> float | None:
-    """What a process has used so far, where that can be read."""
+def cpu_seconds(process: int) -> float | None:
+    """CPU seconds that a process has used so far, if the system reports them."""
     try:
         fields = Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()
     except OSError:
@@ -110,9 +112,9 @@ def processor_seconds(process: int) -> float | None:
 class Tally:
     seconds: list[float] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
-    others: list[str] = field(default_factory=list)  # answers that align does not give
+    others: list[str] = field(default_factory=list)  # answers that differ from align's
     hung_up: int = 0
-    busy: float | None = None  # seconds of the server's processor time
+    busy: float | None = None  # CPU seconds of the server
 
 
 def alike(one: dict, other: dict) -> bool:
@@ -173,16 +175,16 @@ async def load(where: tuple[str, int], asked: list, arguments: argparse.Namespac
     return tally
 
 
-def tell(tally: Tally, arguments: argparse.Namespace) -> None:
+def report(tally: Tally, arguments: argparse.Namespace) -> None:
     times, rate = sorted(tally.seconds), len(tally.seconds) / arguments.seconds
     quantiles = [
         (share, 1000 * times[min(int(share * len(times)), len(times) - 1)]) for share in (0.5, 0.9, 0.99, 1)
     ]
     how = f"{arguments.clients} clients for {arguments.seconds:g} s, {tally.hung_up} hang-ups"
     print(f"model {arguments.model}, {how}")
-    print(f"{len(times)} answers, {len(tally.errors)} errors, {len(tally.others)} other than align's")
+    print(f"{len(times)} answers, {len(tally.errors)} errors, {len(tally.others)} different from align's")
     if tally.busy is not None and times:
-        print(f"{1000 * tally.busy / len(times):.2f} ms of the server's processor time an answer")
+        print(f"{1000 * tally.busy / len(times):.2f} ms of CPU time per answer")
     print(f"{rate:.0f} pairs/s; ms: {', '.join(f'p{100 * share:g} {ms:.0f}' for share, ms in quantiles)}")
 
 
@@ -192,16 +194,16 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=30)
     parser.add_argument("--hang-up", type=int, default=0)
     parser.add_argument("--model", default="core")
-    parser.add_argument("--data", help="sentence pairs in any format (invented ones)")
+    parser.add_argument("--data", help="sentence pairs in any format (default: generated ones)")
     arguments = parser.parse_args()
-    pairs = read(arguments.data, 2000) if arguments.data else invented(1000)
+    pairs = read(arguments.data, 2000) if arguments.data else generated(1000)
     asked = list(zip(map(request, pairs), printed_by_align(pairs, arguments.model), strict=True))
     with serving(arguments.model) as (process, where):
-        before = processor_seconds(process)
+        before = cpu_seconds(process)
         tally = asyncio.run(load(where, asked, arguments))
-        after = processor_seconds(process)
+        after = cpu_seconds(process)
         tally.busy = None if before is None or after is None else after - before
-    tell(tally, arguments)
+    report(tally, arguments)
     for wrong in [*tally.errors, *tally.others][:5]:
         print(f"  {wrong}")
     return 1 if tally.errors or tally.others else 0

@@ -1,6 +1,6 @@
-"""The picture of the served page: python scripts/serve_picture.py [--model standard] [--dark] docs/serve.png
+"""Make the picture of the served page: python scripts/serve_picture.py [--model standard] [--dark] docs/serve.png
 
-Needs Playwright and Chromium (or another of its kind, named in CHROMIUM). The sentences are invented.
+Needs Playwright and Chromium, or the browser that CHROMIUM names. The sentences are our own.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def main() -> None:
         page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT}, color_scheme=scheme)
         page.goto(f"http://{host}:{port}/#{urlencode({'s': SOURCE, 't': TARGET, 'm': arguments.model})}")
         page.wait_for_selector("#links button")
-        with page.expect_response("**/align"):  # once more, when the model knows the words
+        with page.expect_response("**/align"):  # again, with warm caches
             page.dispatch_event("#source", "input")
         page.click("#links button:has-text('glad')")
         page.wait_for_selector(".directions")

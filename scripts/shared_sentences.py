@@ -1,9 +1,9 @@
-"""Ids of the pairs of a corpus that share a sentence with other corpora, for `data.drop_ids`.
+"""Print the ids of pairs that share a sentence with other corpora, for `data.drop_ids`.
 
     python scripts/shared_sentences.py CORPUS OTHER... > ids.txt
 
-Before a model that was trained on one corpus is scored on another, what both hold has to go. Sentences count as
-the same if their letters and digits are.
+Drop these pairs from the training data before you score a model on the other corpora. Sentences are the same if
+their letters and digits are.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""How many times as fast as NLTK's tagger ours is, with the same weights.
+"""Compare the speed of our tagger with that of NLTK's, with the same weights.
 
     python scripts/tagger_speed.py [GOLD.jsonl]
 
-Sentences are those of an aligned corpus, else 400 of random words of the tagger's. Both taggers take turns.
+Sentences come from an aligned corpus, or are 400 sentences of random words. The taggers take turns.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The picture of TensorBoard in docs: python scripts/tensorboard_picture.py GOLD docs/tensorboard.png
+"""Make the picture of TensorBoard in docs: python scripts/tensorboard_picture.py GOLD docs/tensorboard.png
 
-Trains on three quarters of the pairs of GOLD and scores on the rest; the sentences that are shown are invented.
+Trains on three quarters of the pairs of GOLD and scores the rest. The sentences that it shows are our own.
 Needs Playwright and Chromium.
 """
 
@@ -68,8 +68,8 @@ def pictured(address: str, path: str) -> None:
         page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
         page.goto(f"{address}?tagFilter={quote(SHOWN)}#timeseries")
         page.wait_for_selector("image-card img")
-        page.get_by_role("button", name="Settings").first.click()  # they take a quarter of the page
-        page.wait_for_timeout(5000)  # the curves are drawn
+        page.get_by_role("button", name="Settings").first.click()  # hide them
+        page.wait_for_timeout(5000)  # wait until the curves are drawn
         page.screenshot(path=path)
         browser.close()
 

@@ -1,7 +1,4 @@
-"""What scripts share: the cross-validation that `jacana-torch train OVERRIDES` would do, and its alignments.
-
-Overrides in; the annotated examples, and for each model (direction, symmetrizer) what it said of them, out.
-"""
+"""Cross-validation for scripts, as `jacana-torch train OVERRIDES` would do it, with the held-out alignments."""
 
 from __future__ import annotations
 
@@ -23,12 +20,12 @@ from jacana_torch.train import loop as experiment  # noqa: E402
 from jacana_torch.train import run as training  # noqa: E402
 from jacana_torch.types import Alignment, Example  # noqa: E402
 
-FOLDS = 5  # where the overrides do not say
+FOLDS = 5  # if the overrides set none
 
 
 @dataclass
 class Validation:
-    """The examples of an experiment, annotated once, to be cross-validated with any of its families left out."""
+    """The annotated examples of an experiment. Call it to cross-validate, optionally without some families."""
 
     overrides: Sequence[str]
 
@@ -46,7 +43,7 @@ class Validation:
         return self.run.cfg["links"]
 
     def __call__(self, drop: Iterable[str] = ()) -> dict[str, list[Alignment]]:
-        """What models that never saw them say of the examples, by direction and symmetrizer, the best first."""
+        """Held-out alignments of all examples for each direction and symmetrizer, the best first."""
         cfg = self.run.cfg
         without = replace(self.run, cfg={**cfg, "drop": [*cfg["drop"], *drop]})
         config = without.model_config["aligner"]

@@ -1,9 +1,9 @@
-"""How long the page of `jacana-torch view` takes to open in headless Chromium, and its picture in docs.
+"""Time how long the page of `jacana-torch view` takes to open in headless Chromium, or make its picture.
 
     python scripts/view_page.py time FILE [FILE2] [--model NAME]     seconds, median of several openings
     python scripts/view_page.py picture docs/view.png --model standard
 
-The sentences of the picture are invented, and so are the gold links that the model's are held against.
+The picture's sentences and gold links are our own.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from jacana_torch.cli.view import view
 
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
 OPENINGS = 5
-# From the start of the navigation: when the script was done, and when the browser had painted after it.
+# From the start of the navigation to the end of the script and to the first paint after it.
 MEASURE = """() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => {
     const load = performance.getEntriesByType('navigation')[0];
     const paint = performance.getEntriesByName('first-contentful-paint')[0];
@@ -59,7 +59,7 @@ STORIES = (
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("time", "picture"))
-    parser.add_argument("files", nargs="+", help="what to show, or where the picture goes")
+    parser.add_argument("files", nargs="+", help="files to show, or the path of the picture")
     parser.add_argument("--model")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
@@ -96,7 +96,7 @@ def stories() -> Iterator[Example]:
 def pictured(browser: Any, folder: Path, target: Path, model: str | None) -> None:
     gold, path = folder / "gold.jsonl", folder / "page.html"
     corpora.write(stories(), str(gold))
-    view(str(gold), output=str(path), model=model or "standard", title="Three invented pairs")
+    view(str(gold), output=str(path), model=model or "standard", title="Three example pairs")
     page = browser.new_context(viewport={"width": 1100, "height": 790}, device_scale_factor=1).new_page()
     page.goto(path.as_uri())
     for key in "jll":

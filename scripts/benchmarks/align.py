@@ -1,4 +1,4 @@
-"""`jacana-torch align` from a file to a file, timed from outside: start-up, reading and writing are all in it."""
+"""Time `jacana-torch align` from a file to a file, with start-up, reading and writing."""
 
 from __future__ import annotations
 
@@ -11,14 +11,16 @@ from pathlib import Path
 from typing import Any
 
 from . import text
-from .measure import Finished, command, cores, jacana, markdown, ratio, shown, summary, tell
+from .measure import Finished, command, cores, jacana, markdown, progress, ratio, shown, summary
 
 PAIR = "a b\ta c\n"
 
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
-    """Every model, kind of text and number of workers takes its turn in each round. A round before them, whose
-    memory is watched, warms the system's file cache and is not timed."""
+    """Measure every combination of model, kind of text and number of workers, in rounds.
+
+    The first round warms the file cache and measures memory; it is not timed.
+    """
     entries = []
     with tempfile.TemporaryDirectory() as directory:
         files = write_files(Path(directory), options.data, options.pairs)
@@ -29,7 +31,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
             for model in starts:
                 starts[model].append(command(jacana("align", "--model", model), text=PAIR).seconds)
             for model, kind, workers in settings:
-                tell(f"align: {model}, {kind} text, {workers or 'all'} workers, run {turn} of {options.runs}")
+                progress(f"align: {model}, {kind} text, {workers or 'all'} workers, run {turn} of {options.runs}")
                 taken[model, kind, workers].append(aligned(files[kind], model, workers, meter=turn == 0))
     for (model, kind, workers), (watched, *runs) in taken.items():
         start = summary(starts[model][1:])
@@ -44,7 +46,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def write_files(directory: Path, data: Path | None, count: int) -> dict[str, Path]:
-    """A file of the corpus repeated with words misspelt (where there is a corpus), and one of made-up pairs."""
+    """Write a file of the corpus repeated with misspellings (if there is a corpus), and one of generated pairs."""
     made: dict[str, Iterable[text.Pair]] = {"repeated": text.pairs(data, count)} if data else {}
     made["fresh"] = text.fresh(count, seed=1)
     out = {}
@@ -55,7 +57,7 @@ def write_files(directory: Path, data: Path | None, count: int) -> dict[str, Pat
 
 
 def aligned(pairs: Path, model: str, workers: int | None, meter: bool = False) -> Finished:
-    """`workers` None: as many as the command itself takes."""
+    """Align a file. `workers` None is the command's default."""
     given = ["--workers", str(workers)] if workers else []
     call = jacana("align", str(pairs), "--from", "text", "--pretokenized", "--model", model, *given)
     finished = command([*call, "--output", str(pairs.with_suffix(".out"))], meter=meter)
@@ -65,12 +67,12 @@ def aligned(pairs: Path, model: str, workers: int | None, meter: bool = False) -
 
 
 def usable(models: Iterable[str]) -> list[str]:
-    """Models whose resources are here; told of the others. Trying also fills the caches that later runs find."""
+    """The models whose resources are installed. Trying them also fills caches for later runs."""
     found = []
     for model in models:
         trial = command(jacana("align", "--model", model), text=PAIR)
         if trial.code:
-            tell(f"{model} is left out: {trial.complaint}")
+            progress(f"{model} is skipped: {trial.complaint}")
         else:
             found.append(model)
     return found
@@ -78,13 +80,13 @@ def usable(models: Iterable[str]) -> list[str]:
 
 @functools.cache
 def worker_counts() -> list[int | None]:
-    """What the command takes by itself, and one; only the former where it has no such setting, or no choice."""
+    """The command's default (None) and 1; only the default if there is a single core."""
     said = subprocess.run(jacana("align", "--help"), capture_output=True, text=True).stdout
     return [None, 1] if "--workers" in said and cores() > 1 else [None]
 
 
 def _gain(entries: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
-    """Of all workers over one."""
+    """The speed of all workers over that of one."""
     rates = {(e["model"], e["text"], e["workers"]): e["pairs_per_second"] for e in entries}
     return {
         f"{model}, {kind}": ratio(rate, rates[model, kind, 1])
@@ -101,7 +103,7 @@ def table(report: dict[str, Any]) -> list[str]:
         "pairs",
         "pairs/s, start-up included",
         "once started",
-        "CPU ms a pair",
+        "CPU ms per pair",
         "peak MiB",
     ]
     return markdown(head, [

@@ -1,4 +1,4 @@
-"""Inference against other libraries on the same lattices, and against its own matrix products."""
+"""Time inference against other libraries on the same lattices, and against its own matrix products."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from .measure import in_ms, markdown, peak_of, ratio, shown, tell, timings
+from .measure import in_ms, markdown, peak_of, progress, ratio, shown, timings
 
 SHAPES = [(64, 30, 12), (64, 12, 30), (64, 30, 110), (512, 30, 30)]  # B, M, N
 OTHERS = ["pytorch-crf", "torch-struct"]
@@ -30,33 +30,33 @@ def _missing() -> list[str]:
 
 
 def _shape(shape: tuple[int, int, int], options: argparse.Namespace) -> dict[str, Any]:
-    from . import rivals
+    from . import libraries
 
-    tell(f"engine: B, M, N = {shape}")
-    p, mixed = rivals.lattices(*shape), rivals.lattices(*shape, ragged=True)
-    rivals.check(p)
-    rivals.check(mixed)
-    systems = {name: maker(p) for name, maker in rivals.MAKERS.items()}
+    progress(f"engine: B, M, N = {shape}")
+    p, mixed = libraries.lattices(*shape), libraries.lattices(*shape, ragged=True)
+    libraries.check(p)
+    libraries.check(mixed)
+    systems = {name: maker(p) for name, maker in libraries.MAKERS.items()}
     runs = {f"{name} {what}": r for name, made in systems.items() if made for what, r in made.items()}
-    runs |= {f"mixed {what}": r for what, r in rivals.jacana(mixed).items()}
-    runs |= {"products": rivals.products(p), "peak": rivals.peak_rate(PEAK_SIZE)}
-    # Gigabytes asked for and given back slow down whoever comes next, so their owner has its turns alone.
+    runs |= {f"mixed {what}": r for what, r in libraries.jacana(mixed).items()}
+    runs |= {"products": libraries.products(p), "peak": libraries.peak_rate(PEAK_SIZE)}
+    # torch-struct allocates gigabytes, which slows down the run after it, so it is timed separately.
     huge = {name: runs.pop(name) for name in list(runs) if name.startswith("torch-struct")}
     times = timings(runs, options.seconds) | timings(huge, options.seconds)
-    at_peak = rivals.operations(p) * times["peak"]["median"] / (2 * PEAK_SIZE**3)
+    at_peak = libraries.operations(p) * times["peak"]["median"] / (2 * PEAK_SIZE**3)
     return {
         "shape": shape,
         "seconds": times,
         "ratios": _ratios(times),
         "gigaflops_at_peak": 2 * PEAK_SIZE**3 / times["peak"]["median"] / 1e9,
         "share_of_peak": at_peak / times["jacana marginals"]["median"],
-        "operations": {w: rivals.dispatched(run) for w, run in systems["jacana"].items()},
-        "memory_mib": {n: peak_of(rivals.one_run, n, "marginals", shape) for n in rivals.MAKERS},
+        "operations": {w: libraries.dispatched(run) for w, run in systems["jacana"].items()},
+        "memory_mib": {n: peak_of(libraries.one_run, n, "marginals", shape) for n in libraries.MAKERS},
     }
 
 
 def _ratios(times: dict[str, dict[str, float]]) -> dict[str, dict[str, float]]:
-    """How many times slower others are; what ours takes over its products, and mixed lengths over the longest."""
+    """Times of the others over ours, of ours over its products, and of mixed lengths over equal ones."""
     out = {}
     for what in ("marginals", "gradient", "partition", "viterbi"):
         theirs = "marginals" if what == "gradient" else what
@@ -69,7 +69,7 @@ def _ratios(times: dict[str, dict[str, float]]) -> dict[str, dict[str, float]]:
 
 
 def _geometric(entries: list[dict]) -> dict[str, dict[str, float]]:
-    """Of each ratio, over the shapes where it could be taken, and over how many of them that was."""
+    """The geometric mean of each ratio over the shapes where it was measured, and their number."""
     out = {}
     for name in dict.fromkeys(name for entry in entries for name in entry["ratios"]):
         found = [e["ratios"][name]["median"] for e in entries if name in e["ratios"]]
@@ -85,8 +85,7 @@ def _geometric(entries: list[dict]) -> dict[str, dict[str, float]]:
 
 
 def _decoding(options: argparse.Namespace) -> list[dict[str, Any]]:
-    """Best paths of lattices as a corpus has them, all that the aligner does from flat scores to states included;
-    both directions."""
+    """Time decoding in both directions, from flat scores to states, on lattices with the lengths of a corpus."""
     import numpy as np
 
     from jacana_torch.crf import bucketed, plain
@@ -122,7 +121,7 @@ _SWAPPED = {"median": "median", "low": "high", "high": "low"}  # the slowest tim
 
 
 def _lattices(m: Any, n: Any) -> tuple[Callable[[], Any], list[Any], list[Any]]:
-    """What makes a layout, and random scores for it, in the batches and the precision that the aligner has."""
+    """A function that makes a layout, and random scores for it, batched and in float32 as in the aligner."""
     import numpy as np
     import torch
 

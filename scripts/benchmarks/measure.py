@@ -1,4 +1,4 @@
-"""What every part measures with: turns, medians and quartiles, commands timed from outside, memory."""
+"""Instruments of the benchmarks: turns, medians and quartiles, timed commands, memory."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ MIB = 1024  # KiB, which is what /proc counts in
 Summary = dict[str, float]
 
 
-def tell(message: str) -> None:
-    """Progress, for people."""
+def progress(message: str) -> None:
+    """Print progress to stderr."""
     print(message, file=sys.stderr, flush=True)
 
 
@@ -36,7 +36,7 @@ def summary(values: Sequence[float]) -> Summary:
 
 
 def ratio(above: Summary, below: Summary) -> Summary:
-    """Of two medians of one run; its spread is the widest that their quartiles allow."""
+    """The ratio of two medians of one run, with the widest spread that their quartiles allow."""
     return {
         "median": above["median"] / below["median"],
         "low": above["low"] / below["high"],
@@ -45,7 +45,7 @@ def ratio(above: Summary, below: Summary) -> Summary:
 
 
 def timings(runs: Mapping[str, Callable[[], object]], seconds: float) -> dict[str, Summary]:
-    """Seconds that each takes, all taking turns until each had `seconds` (and 5 turns, 3 where they are long)."""
+    """Seconds per call of each function. They take turns until each had `seconds` and 5 calls (3 long ones)."""
     taken: dict[str, list[float]] = {name: [] for name in runs}
     for run in runs.values():
         run()
@@ -65,8 +65,8 @@ def timings(runs: Mapping[str, Callable[[], object]], seconds: float) -> dict[st
 
 @dataclass
 class Finished:
-    """A command that ran: wall and CPU seconds, the MiB that all its processes held together from time to time
-    (nothing where the system does not tell), and its stderr, each line with the second it came at."""
+    """The outcome of a command: wall and CPU seconds, samples of the MiB of all its processes together (empty if
+    the system does not report them), and the lines of its stderr with the seconds of their arrival."""
 
     code: int
     seconds: float
@@ -79,7 +79,7 @@ class Finished:
         return max(self.memory, default=None)
 
     def peaks(self, parts: int) -> list[float]:
-        """The most in each of so many equal parts of its time."""
+        """The peak in each of `parts` equal spans of time."""
         marks = [len(self.memory) * k // parts for k in range(parts + 1)]
         return [max(self.memory[a:b]) for a, b in zip(marks, marks[1:], strict=False) if a < b]
 
@@ -89,7 +89,7 @@ class Finished:
 
 
 def command(arguments: Sequence[str], text: str = "", meter: bool = False) -> Finished:
-    """Run a command on `text`; its memory is watched only where asked for, as watching takes time."""
+    """Run a command with `text` on stdin. `meter` samples its memory, which takes time."""
     before = os.times()
     with tempfile.TemporaryFile("w+") as given:
         given.write(text)
@@ -114,9 +114,9 @@ def jacana(*arguments: str) -> list[str]:
 
 
 class Memory:
-    """What a process and its descendants hold together, in MiB, looked at every 50 ms.
+    """Samples the MiB of a process and its descendants every 50 ms.
 
-    A page that several of them share is counted once, where the system tells (Linux does).
+    Shared pages count once, where the system reports them (on Linux).
     """
 
     def __init__(self, root: int) -> None:
@@ -147,7 +147,7 @@ def family(root: int) -> dict[int, int]:
                 # The name in parentheses may hold anything, spaces and parentheses too.
                 parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
             except (OSError, IndexError, ValueError):
-                continue  # it ended while we looked
+                continue  # it has ended
             children.setdefault(parent, []).append(int(entry.name))
     found, ahead = {root: 0}, [root]
     for pid in ahead:
@@ -157,22 +157,19 @@ def family(root: int) -> dict[int, int]:
 
 
 def held_by(processes: dict[int, int]) -> int:
-    """KiB that processes hold together, of which each is given with its parent."""
+    """KiB that processes hold together; `processes` maps each to its parent."""
     sizes = {pid: _pages(pid) for pid in processes}
     borrowed = [pid for pid, parent in processes.items() if _same_memory(sizes[pid], sizes.get(parent))]
     return sum(_share(pid) for pid in processes if pid not in borrowed)
 
 
 def _same_memory(own: list[int], parents: list[int] | None) -> bool:
-    """Whether a process still lives in its parent's memory: from vfork on, until it runs a program of its own.
-
-    The few pages that it touched between two looks may differ.
-    """
+    """Whether a process still shares its parent's memory, as between vfork and exec. A few pages may differ."""
     return bool(own and parents and own[0] == parents[0] and abs(own[1] - parents[1]) < 256)
 
 
 def _pages(pid: int) -> list[int]:
-    """Of its address space, and of what is resident; none for a process that is gone."""
+    """Pages of its address space and resident pages; empty for a process that has ended."""
     try:
         return [int(count) for count in (PROC / str(pid) / "statm").read_text().split()[:2]]
     except OSError:
@@ -180,12 +177,12 @@ def _pages(pid: int) -> list[int]:
 
 
 def _share(pid: int) -> int:
-    """KiB that a process holds, of a shared page its share where the system tells, else the whole page."""
+    """KiB that a process holds, with its share of shared pages, or all of them if the system reports no shares."""
     return _line(pid, "smaps_rollup", "Pss:") or resident(pid)
 
 
 def resident(pid: int | str = "self", which: str = "VmRSS") -> int:
-    """KiB; 0 for a process that is gone."""
+    """KiB; 0 for a process that has ended."""
     return _line(pid, "status", which)
 
 
@@ -198,8 +195,8 @@ def _line(pid: int | str, file: str, name: str) -> int:
 
 
 def peak_of(make: Callable[..., Callable[[], object] | None], *arguments: Any) -> float | None:
-    """MiB that running what `make(*arguments)` gives adds to a fresh process at most; None where it gives nothing,
-    or where the system does not tell."""
+    """Peak MiB that the function `make(*arguments)` adds to a fresh process; None without a function, or if the
+    system does not report memory."""
     if not (PROC / "self/clear_refs").exists():
         return None
     with multiprocessing.get_context("spawn").Pool(1) as pool:
@@ -221,12 +218,12 @@ def free_memory() -> float:
 
 
 def cores() -> int:
-    """That this process may use."""
+    """The number of CPUs that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def machine(threads: int) -> dict[str, Any]:
-    """Where and with what; the load says whether anybody else was at work."""
+    """Describe the machine, the versions, and the load at the start."""
     versions = {}
     for name in ("jacana-torch", "torch", "numpy", "nltk", "pytorch-crf", "torch-struct"):
         try:
@@ -250,7 +247,7 @@ def _cpu_name() -> str:
 
 
 def write_json(path: Path, report: Mapping[str, Any]) -> None:
-    """Whole or not at all."""
+    """Write the file atomically."""
     partial = path.with_name(path.name + ".partial")
     partial.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
     os.replace(partial, path)
@@ -262,7 +259,7 @@ def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def shown(value: Summary | float | None, digits: int = 3) -> str:
-    """A figure with its quartiles, if it has any."""
+    """Format a figure, with its quartiles if it has any."""
     if value is None:
         return "not run"
     if not isinstance(value, dict):

@@ -1,7 +1,7 @@
-"""Peak memory: of aligning few, more and many pairs, of training, and of inference in units of its input.
+"""Measure peak memory: of aligning few, more and many pairs, of training, and of inference in units of its input.
 
-What processes hold is more than what is in use: malloc keeps what a batch once needed, in pieces that fit the next
-one more or less. So what Python's objects and numpy's arrays hold is told as well.
+Processes hold more than they use, because malloc keeps freed memory. The memory of Python objects and numpy arrays
+is therefore reported too.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from typing import Any
 
 from . import text
 from .align import aligned, usable
-from .measure import markdown, peak_of, shown, tell
+from .measure import markdown, peak_of, progress, shown
 
 SHAPES = [(512, 30, 30), (2048, 30, 30), (512, 120, 30), (512, 30, 120)]  # B, M, N; each grows one of them by 4
 PASSES = ("marginals", "gradient", "viterbi")
 BATCH = 1024  # pairs, as `align` takes them
-MANY = 16  # times the pairs that are asked for
-PARTS = 8  # of the time that these take
+MANY = 16  # times --pairs
+PARTS = 8  # spans of time of the longest run
 
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
@@ -37,19 +37,22 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
             text.write_text(path, text.pairs(options.data, count))
         for model in usable(options.models):
             for count, path in files.items():
-                tell(f"memory: {model} on {count:,} pairs")
+                progress(f"memory: {model} on {count:,} pairs")
                 peaks = aligned(path, model, None, meter=True).peaks(PARTS if count == many else 1)
                 report["align"].append({"model": model, "pairs": count, "peak_mib": peaks})
-            tell(f"memory: what {model} holds")
+            progress(f"memory: objects of {model}")
             report["held"].append({"model": model, **held_by_objects(model, files[more])})
-        tell("memory: training")
+        progress("memory: training")
         report["training_mib"] = train.trained(train.corpus(options.data, Path(directory)), meter=True).peak
     return report
 
 
 def held_by_objects(model: str, pairs: Path) -> dict[str, list]:
-    """MiB beyond a loaded model that objects and arrays hold after some of these pairs, and the most at any moment
-    since the figure before; in one process, which never aligned anything."""
+    """MiB of objects and arrays, besides the loaded model, after each quarter of the pairs, and the peak within
+    it.
+
+    Measured in a fresh process.
+    """
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         return pool.apply(_traced, (model, pairs))
 
@@ -80,13 +83,13 @@ def _quarters(count: int) -> Sequence[tuple[int, int]]:
 
 
 def _inference(shape: tuple[int, int, int]) -> dict[str, Any]:
-    """What a pass adds, over the bytes of its node scores: B * M * S float32 numbers."""
-    from . import rivals
+    """Peak memory of each pass in units of its node scores, B * M * S float32 numbers."""
+    from . import libraries
 
-    tell(f"memory: inference at B, M, N = {shape}")
+    progress(f"memory: inference at B, M, N = {shape}")
     B, M, N = shape
     unit = B * M * (N + 1) * 4 / 2**20
-    peaks = {what: peak_of(rivals.one_run, "jacana", what, shape) for what in PASSES}
+    peaks = {what: peak_of(libraries.one_run, "jacana", what, shape) for what in PASSES}
     return {"shape": shape, "scores_mib": unit, "over_scores": {w: p and p / unit for w, p in peaks.items()}}
 
 
@@ -108,6 +111,6 @@ def table(report: dict[str, Any]) -> list[str]:
     ]
     return [
         *markdown(["command", "peak MiB, all processes"], rows), "",
-        *markdown(["model", "pairs so far", "MiB held by objects", "the most since the line before"], held), "",
+        *markdown(["model", "pairs so far", "MiB held by objects", "peak since the line above"], held), "",
         *markdown(["B, M, N", "node scores, MiB", *(f"{w}, × that" for w in PASSES)], passes),
     ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""How time grows with positions M, target tokens N and chains B, one growing at a time."""
+"""Measure how time grows with positions M, target tokens N and chains B, one at a time."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 import math
 from typing import Any
 
-from .measure import in_ms, markdown, shown, tell, timings
+from .measure import in_ms, markdown, progress, shown, timings
 
 BASE = {"B": 64, "M": 24, "N": 24}
 VALUES = {"B": (16, 64, 256, 1024), "M": (12, 24, 48, 96, 192), "N": (12, 24, 48, 96, 192)}
@@ -18,14 +18,14 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _over(name: str, seconds: float) -> dict[str, Any]:
-    from . import rivals
+    from . import libraries
 
     rows = []
     for value in VALUES[name]:
-        tell(f"scaling: {name} = {value}")
-        runs = rivals.jacana(rivals.lattices(**{**BASE, name: value}))
+        progress(f"scaling: {name} = {value}")
+        runs = libraries.jacana(libraries.lattices(**{**BASE, name: value}))
         rows.append({"value": value, **timings({what: runs[what] for what in PASSES}, seconds)})
-    last = rows[-3:]  # where what starting an operation takes no longer hides the growth
+    last = rows[-3:]  # beyond these, dispatching dominates
     return {
         "rows": rows,
         "exponent": {w: slope([(r["value"], r[w]["median"]) for r in last]) for w in PASSES},
@@ -33,7 +33,7 @@ def _over(name: str, seconds: float) -> dict[str, Any]:
 
 
 def slope(points: list[tuple[float, float]]) -> float:
-    """The exponent k of time = c * value**k that fits best, by least squares in logarithms."""
+    """Fit the exponent k of time = c * value**k by least squares in logarithms."""
     x, y = ([math.log(p[axis]) for p in points] for axis in (0, 1))
     middle, level = sum(x) / len(x), sum(y) / len(y)
     across = sum((a - middle) ** 2 for a in x)
@@ -48,4 +48,4 @@ def table(report: dict[str, Any]) -> list[str]:
         powers = [f"{name}^{found['exponent'][what]:.2f}" for what in PASSES]
         rows.append([f"**grows as** (last {min(3, len(found['rows']))})", *powers])
     base = ", ".join(f"{name} = {value}" for name, value in BASE.items())
-    return [f"The others stay at {base}.", "", *markdown(["", "marginals, ms", "Viterbi, ms"], rows)]
+    return [f"The other sizes stay at {base}.", "", *markdown(["", "marginals, ms", "Viterbi, ms"], rows)]

@@ -1,4 +1,4 @@
-"""A cold process that aligns one pair, its resources compiled before, against one that only imports torch."""
+"""Time a cold process that aligns one pair, with compiled resources, against one that only imports torch."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 from typing import Any
 
 from .align import PAIR, usable
-from .measure import command, jacana, markdown, ratio, shown, summary, tell
+from .measure import command, jacana, markdown, progress, ratio, shown, summary
 
 TORCH = "python -c 'import torch'"
 
@@ -17,7 +17,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     calls |= {f"jacana-torch align --model {m}": jacana("align", "--model", m) for m in usable(options.models)}
     taken: dict[str, list[float]] = {name: [] for name in calls}
     for turn in range(max(options.runs, 7)):
-        tell(f"startup: round {turn + 1}")
+        progress(f"startup: round {turn + 1}")
         for name, call in calls.items():
             finished = command(call, text=PAIR)
             if finished.code:
@@ -31,5 +31,5 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
 
 def table(report: dict[str, Any]) -> list[str]:
     rows = [[f"`{n}`", shown(s), shown(report["over_torch"][n])] for n, s in report["seconds"].items()]
-    last = [f"limit: twice torch and a second more: {report['limit']:.2f} s"]
+    last = [f"limit: twice torch plus one second: {report['limit']:.2f} s"]
     return [*markdown(["command", "seconds", "over importing torch"], rows), "", *last]

@@ -1,7 +1,7 @@
-"""Sentence pairs for the benchmarks: a user's corpus, repeated with words misspelt, or made-up ones.
+"""Sentence pairs for the benchmarks: a corpus repeated with misspellings, or generated pairs.
 
-Made-up pairs are of WordNet's words where it is installed, else of syllables. No pair comes twice from one call,
-so that nothing an aligner keeps of whole pairs can help it.
+Generated pairs consist of WordNet's words if it is installed, else of syllables. All pairs of a call are distinct,
+so that caching whole pairs cannot help an aligner.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ Pair = tuple[Words, Words]
 
 FUNCTION = "the a of in to and that is was for on with as by at from it has had not".split()
 MISSPELT = 0.1  # of the words of a perturbed sentence
-LONGER, SHORTER = (12, 30, 60), (5, 12, 25)  # tokens of each side: least, most often, most
+LONGER, SHORTER = (12, 30, 60), (5, 12, 25)  # tokens per side: minimum, mode, maximum
 
 
 def read(data: Path) -> list[Pair]:
-    """The pairs of a corpus file of any format, those without words left out."""
+    """Read the pairs of a corpus file in any format, without those that have an empty side."""
     from jacana_torch import corpora
 
     pairs = [(list(e.pair.source.tokens), list(e.pair.target.tokens)) for e in corpora.read(str(data))]
@@ -28,18 +28,18 @@ def read(data: Path) -> list[Pair]:
 
 
 def pairs(data: Path | None, count: int, seed: int = 0) -> Iterator[Pair]:
-    """`count` distinct pairs: the corpus over and over with words misspelt, or made-up ones without a corpus."""
+    """`count` distinct pairs: the corpus repeated with misspellings, or generated ones without a corpus."""
     return perturbed(read(data), count, seed) if data else fresh(count, seed)
 
 
 def lengths(data: Path | None, count: int) -> list[tuple[int, int]]:
-    """Tokens of both sides of the first pairs."""
+    """The numbers of tokens of the first pairs."""
     found = read(data)[:count] if data else fresh(count)
     return [(len(source), len(target)) for source, target in found]
 
 
 def perturbed(corpus: list[Pair], count: int, seed: int = 0) -> Iterator[Pair]:
-    """The pairs of the corpus in order, again and again, each with other words misspelt than ever before."""
+    """Repeat the corpus in order, with different misspellings each time."""
     rng = random.Random(seed)
     seen: set[tuple[tuple[str, ...], ...]] = set()
     for number in range(count):
@@ -62,14 +62,14 @@ def _misspelt_sentence(rng: random.Random, words: Words, share: float) -> Words:
 
 
 def misspelt(rng: random.Random, word: str) -> str:
-    """With a letter in place of one, or put in, after the first."""
+    """Replace or insert a letter after the first."""
     place = rng.randrange(1, len(word))
     letter = rng.choice([c for c in string.ascii_lowercase if c != word[place]])
     return word[:place] + letter + word[place + rng.randrange(2) :]
 
 
 def fresh(count: int, seed: int = 0) -> Iterator[Pair]:
-    """Made-up pairs of the lengths that premises and hypotheses have."""
+    """Generate pairs with the lengths of premises and hypotheses."""
     for source, target, _ in _made(count, seed):
         yield source, target
 
@@ -93,7 +93,7 @@ def _length(rng: random.Random, bounds: tuple[int, int, int]) -> int:
 
 
 def vocabulary(rng: random.Random) -> Words:
-    """Words in the order of how often they are drawn."""
+    """Words, the most frequent first."""
     from jacana_torch import resources
     from jacana_torch.errors import MissingResource
 
@@ -112,7 +112,7 @@ def _made_up(rng: random.Random) -> str:
 
 
 def sentence(rng: random.Random, words: Words, length: int) -> Words:
-    """Two words in five are function words; the others follow Zipf's law, and some are names."""
+    """Generate a sentence: two words in five are function words, the others are Zipfian and some are names."""
     return [*(_word(rng, words) for _ in range(length - 1)), "."]
 
 
@@ -124,22 +124,22 @@ def _word(rng: random.Random, words: Words) -> str:
 
 
 def rewritten(rng: random.Random, words: Words, source: Words, length: int) -> tuple[Words, list[tuple[int, int]]]:
-    """A part of the source, in order but for a swap, with words inflected, misspelt or replaced; and the links."""
+    """Generate a target from part of the source, with a swap and some words changed, and its links."""
     origin = sorted(rng.sample(range(len(source) - 1), length - 1))
     a, b = rng.randrange(length - 1), rng.randrange(length - 1)
     origin[a], origin[b] = origin[b], origin[a]
     target, links = [], []
     for j, i in enumerate(origin):
-        word, chance = source[i], rng.random()
-        if chance < 0.1:
+        word, draw = source[i], rng.random()
+        if draw < 0.1:
             word += rng.choice(["s", "ed", "ing"])
-        elif chance < 0.15 and len(word) > 3:
+        elif draw < 0.15 and len(word) > 3:
             word = misspelt(rng, word)
-        elif chance < 0.4:
+        elif draw < 0.4:
             word = _word(rng, words)
-        if chance < 0.3:  # a few of the replaced words count as paraphrases
+        if draw < 0.3:  # a few of the replaced words count as paraphrases
             links.append((i, j))
-        elif chance >= 0.4:
+        elif draw >= 0.4:
             links.append((i, j))
         target.append(word)
     return [*target, "."], [*links, (len(source) - 1, len(target))]
@@ -152,7 +152,7 @@ def write_text(path: Path, sentences: Iterable[Pair]) -> None:
 
 
 def write_gold(path: Path, count: int, seed: int = 0) -> None:
-    """Made-up pairs with their links, to train on."""
+    """Write generated pairs with links, to train on."""
     from jacana_torch import corpora
     from jacana_torch.types import Alignment, Example, Sentence, SentencePair
 

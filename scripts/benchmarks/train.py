@@ -1,8 +1,8 @@
-"""`jacana-torch train` from files to a saved model, tags included, timed from outside.
+"""Time `jacana-torch train` from files to a saved model, tagging included.
 
-The yardstick: what pytorch-crf takes for log Z and its gradient alone, over lattices of the corpus's own sizes, in
-batches of alike size. An iteration of ours, an evaluation or more, computes the features' scores, log Z and the
-gradient of the weights, and then takes a step.
+The baseline is the time that pytorch-crf takes for log Z and its gradient alone, on lattices of the corpus's sizes
+in similar batches. One of our iterations has one or more evaluations, each of which computes the scores of
+features, log Z and the gradient of the weights.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from . import text
-from .measure import Finished, command, jacana, markdown, ratio, shown, summary, tell, timings
+from .measure import Finished, command, jacana, markdown, progress, ratio, shown, summary, timings
 
-MADE_UP = 800  # pairs, where no corpus is named
+MADE_UP = 800  # pairs, without a corpus
 PARTS = ("forward", "backward")
 _BEGUN = re.compile(r"(\w+) +1 +loss ")
 _DONE = re.compile(r"(\w+): loss (\S+) after (\d+) iterations(?:, (\d+) evaluations)?")
@@ -27,13 +27,13 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         data = corpus(options.data, Path(directory))
         runs = []
         for turn in range(options.runs):
-            tell(f"train: run {turn + 1} of {options.runs}")
+            progress(f"train: run {turn + 1} of {options.runs}")
             runs.append(trained(data))
         sizes = text.lengths(data, 10**9)
     found = [directions(run.lines) for run in runs]
-    rivals = yardstick(sizes, options.seconds)
+    baseline = pytorch_crf_pass(sizes, options.seconds)
     report: dict[str, Any] = {
-        "data": str(options.data) if options.data else f"{MADE_UP} made-up pairs", "pairs": len(sizes),
+        "data": str(options.data) if options.data else f"{MADE_UP} generated pairs", "pairs": len(sizes),
         "seconds": summary([run.seconds for run in runs]), "cpu_seconds": summary([run.cpu for run in runs]),
         "directions": [],
     }  # fmt: skip
@@ -42,7 +42,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         each = {k: v / found[0][part]["iterations"] if k != "runs" else v for k, v in seconds.items()}
         report["directions"].append({
             "part": part, **found[0][part], "seconds": seconds, "seconds_each": each,
-            "pytorch_crf": rivals[part], "pytorch_crf_over_ours": ratio(rivals[part], each),
+            "pytorch_crf": baseline[part], "pytorch_crf_over_ours": ratio(baseline[part], each),
         })  # fmt: skip
     return report
 
@@ -56,7 +56,7 @@ def corpus(data: Path | None, directory: Path) -> Path:
 
 
 def trained(data: Path, meter: bool = False) -> Finished:
-    """The default features, without those whose resources are not here."""
+    """Train with the default features, without those whose resources are missing."""
     from jacana_torch import resources
     from jacana_torch.errors import MissingResource
 
@@ -66,7 +66,7 @@ def trained(data: Path, meter: bool = False) -> Finished:
             resources.path(name)
     except MissingResource:
         overrides = ["annotate=none", "features=[string,position,context,distortion]"]
-        tell("train: without tags and WordNet, which are not installed")
+        progress("train: without tags and WordNet, which are not installed")
     with tempfile.TemporaryDirectory() as run:
         where = [f"data.train=[{data.resolve()}]", f"hydra.run.dir={run}", f"output={run}/saved"]
         finished = command(jacana("train", *where, *overrides), meter=meter)
@@ -76,8 +76,8 @@ def trained(data: Path, meter: bool = False) -> Finished:
 
 
 def directions(lines: list[tuple[float, str]]) -> dict[str, dict[str, Any]]:
-    """What the log says of each: loss, iterations, evaluations (None where it does not say), and the seconds from
-    the first step to the last."""
+    """Parse the log: loss, iterations, evaluations (or None) of each direction, and the seconds between its first
+    and its last step."""
     begun, out = {}, {}
     for second, line in lines:
         if first := _BEGUN.match(line):
@@ -89,12 +89,12 @@ def directions(lines: list[tuple[float, str]]) -> dict[str, dict[str, Any]]:
             }  # fmt: skip
     missing = [part for part in PARTS if part not in out]
     if missing:
-        raise SystemExit(f"the log of training says nothing of the end of {' and '.join(missing)}")
+        raise SystemExit(f"the training log lacks the end of {' and '.join(missing)}")
     return out
 
 
-def yardstick(sizes: list[tuple[int, int]], seconds: float) -> dict[str, dict[str, float]]:
-    """Seconds of pytorch-crf for one pass over all lattices of a direction; a batch has one table, as it must."""
+def pytorch_crf_pass(sizes: list[tuple[int, int]], seconds: float) -> dict[str, dict[str, float]]:
+    """Time pytorch-crf on all lattices of each direction, with one transition table per batch."""
     import numpy as np
     import torch
 
@@ -102,7 +102,7 @@ def yardstick(sizes: list[tuple[int, int]], seconds: float) -> dict[str, dict[st
     from jacana_torch.crf.buckets import buckets
     from jacana_torch.crf.potentials import Potentials
 
-    from . import rivals
+    from . import libraries
 
     out = {}
     for part, (m, n) in zip(PARTS, (np.array(sizes).T, np.array(sizes).T[::-1]), strict=True):
@@ -112,19 +112,19 @@ def yardstick(sizes: list[tuple[int, int]], seconds: float) -> dict[str, dict[st
             scores = (torch.randn(*shape, dtype=torch.float64) for shape in ((B, M, S), (1, S, S), (1, S), (1, S)))
             lengths, one = torch.as_tensor(m[pairs], dtype=torch.long), torch.zeros(B, dtype=torch.long)
             p = Potentials.build(*scores, one, lengths, torch.full((B,), S))
-            runs.append(rivals.pytorch_crf(p)["marginals"])
+            runs.append(libraries.pytorch_crf(p)["marginals"])
         out[part] = timings({"pass": lambda runs=runs: [run() for run in runs]}, seconds)["pass"]
     return out
 
 
 def table(report: dict[str, Any]) -> list[str]:
     rows = [
-        [d["part"], shown(d["seconds"]), str(d["iterations"]), str(d["evaluations"] or "not told"),
+        [d["part"], shown(d["seconds"]), str(d["iterations"]), str(d["evaluations"] or "unknown"),
          f"{d['loss']:.6f}", shown(d["seconds_each"]), shown(d["pytorch_crf"]), shown(d["pytorch_crf_over_ours"])]
         for d in report["directions"]
     ]  # fmt: skip
-    yardstick = ["seconds an iteration", "pytorch-crf, log Z alone", "ratio"]
-    head = ["direction", "seconds", "iterations", "evaluations", "loss", *yardstick]
+    baseline = ["seconds per iteration", "pytorch-crf, log Z alone", "ratio"]
+    head = ["direction", "seconds", "iterations", "evaluations", "loss", *baseline]
     whole = (
         f"{report['pairs']} pairs, from the file to the saved model: {shown(report['seconds'])} s "
         f"({shown(report['cpu_seconds'])} s of CPU)."

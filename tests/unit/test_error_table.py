@@ -1,4 +1,4 @@
-"""scripts/errors.py and scripts/ablation.py: counts by hand on invented pairs, every kind and every column."""
+"""scripts/errors.py and scripts/ablation.py: counts by hand on our own pairs, every kind and every column."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ ONE = case(
     paraphrases=frozenset({(2, 2), (0, 0)}),
 )
 KINDS = {name: kind for kinds in GROUPS.values() for name, kind in kinds.items()}
-# gold, missed, invented
+# gold, missed, spurious
 BY_HAND = {
     "punctuation": (1, 0, 0),
     "function words": (2, 2, 1),
@@ -47,8 +47,8 @@ BY_HAND = {
     "numbers": (1, 0, 0),
     "content words": (3, 1, 0),
     "other classes together": (0, 0, 0),
-    "the same word, once a side": (4, 0, 0),  # cat, Dog, 3 and the comma
-    "the same word, which is repeated": (1, 1, 1),
+    "the same word, once per side": (4, 0, 0),  # cat, Dog, 3 and the comma
+    "the same word, repeated": (1, 1, 1),
     "another form of the word": (1, 0, 0),
     "WordNet relates them": (1, 1, 0),
     "PPDB pairs them": (2, 2, 0),
@@ -71,10 +71,10 @@ def test_every_kind_by_hand(name: str) -> None:
         assert errors.count([ONE], KINDS[name]) == errors.Count(), "there are no tags"
         return
     found = errors.count([ONE], KINDS[name])
-    assert (found.gold, found.missed, found.invented) == BY_HAND[name]
+    assert (found.gold, found.missed, found.spurious) == BY_HAND[name]
 
 
-def test_company() -> None:
+def test_context() -> None:
     x = case("red red car , big tent", "red car in big tents", {(1, 0), (2, 1), (4, 3), (5, 4), (5, 3)}, {(2, 1)})
     beside = KINDS["beside the same words"]
     assert {link for link in x.gold if beside(x, link)} == {(1, 0), (2, 1), (5, 4)}
@@ -91,7 +91,7 @@ def test_company() -> None:
 
 
 def test_pairs_that_would_be_exact() -> None:
-    """Only those all of whose mistakes are of the kind, and not those without mistakes."""
+    """Only those whose errors are all of the kind, and not those without errors."""
     right = case("a tent", "a tent", {(0, 0), (1, 1)}, {(0, 0), (1, 1)})
     function = case("a tent", "a tent", {(0, 0), (1, 1)}, {(1, 1)})
     both = case("a tent", "a tent", {(0, 0), (1, 1)}, {(1, 0)})
@@ -105,7 +105,7 @@ def test_parts_of_speech() -> None:
     pair = SentencePair(Sentence(("a", "tent", "stands"), tags[0]), Sentence(("rain", "tents", "may"), tags[1]))
     x = Case(pair, frozenset({(0, 0), (1, 1), (2, 2)}), frozenset({(1, 0)}))
     counts = {name: errors.count([x], kind) for name, kind in GROUPS["Parts of speech"].items()}
-    assert {name: (c.gold, c.missed, c.invented) for name, c in counts.items() if c != errors.Count()} == {
+    assert {name: (c.gold, c.missed, c.spurious) for name, c in counts.items() if c != errors.Count()} == {
         "both noun": (1, 1, 1),
         "different parts of speech": (2, 2, 0),
     }
@@ -113,7 +113,7 @@ def test_parts_of_speech() -> None:
 
 def test_the_page() -> None:
     page = errors.report("tents", [ONE])
-    assert "1 pairs, 0 of them exact; 8 gold links, 3 missed, 2 invented." in page
+    assert "1 pairs, 0 of them exact; 8 gold links, 3 missed, 2 spurious." in page
     rows = [line for line in page.splitlines() if line.startswith("| function words ")]
     assert rows == ["| function words | 2 | 2 | 100.0 | 66.7 | 1 | 50.0 | 0 |"]
     assert "| pairs | 0 | 0 | 0 | 0 | 0 | 1 | 0 |" in page
@@ -145,10 +145,10 @@ def test_two_files(tmp_path) -> None:
     mine = write(tmp_path / "mine.jsonl", [[(1, 1)], [(0, 2), (1, 0), (2, 1)]])
     command = [sys.executable, str(SCRIPTS / "errors.py")]
     done = subprocess.run([*command, gold, mine], capture_output=True, text=True, check=True)
-    assert "2 pairs, 1 of them exact; 5 gold links, 1 missed, 0 invented." in done.stdout
+    assert "2 pairs, 1 of them exact; 5 gold links, 1 missed, 0 spurious." in done.stdout
     short = write(tmp_path / "short.jsonl", [[(1, 1)]])
     done = subprocess.run([*command, gold, short], capture_output=True, text=True, check=False)
-    assert done.returncode == 2 and "1 answers for the 2 pairs" in done.stderr and not done.stdout
+    assert done.returncode == 2 and "has 1 pairs, and" in done.stderr and not done.stdout
 
 
 def test_another_pair_s_answer_is_an_error(tmp_path) -> None:
@@ -156,7 +156,7 @@ def test_another_pair_s_answer_is_an_error(tmp_path) -> None:
     (tmp_path / "other.jsonl").write_text(
         "".join(json.dumps({"source": ["a"], "target": ["b"], "sure": []}) + "\n" for _ in range(2))
     )
-    with pytest.raises(JacanaError, match="not the links of"):
+    with pytest.raises(JacanaError, match="not those of"):
         errors.from_files(gold, str(tmp_path / "other.jsonl"))
 
 
@@ -178,8 +178,8 @@ def test_rows_of_an_ablation() -> None:
     assert np.unique([line.count("|") for line in lines[2:]]).size == 1
 
 
-class Told:
-    """Stands where a cross-validation would: what it is asked, and answers of a known quality."""
+class FakeValidation:
+    """Records what it is asked, and returns alignments of known quality."""
 
     links = "sure"
 
@@ -195,10 +195,10 @@ class Told:
 
 
 def test_each_family_is_left_out_once() -> None:
-    told = Told()
-    text = ablation.ablation(told, ["pos", "string"], rounds=50)
-    assert told.asked == [[], ["pos"], ["string"]]
+    validation = FakeValidation()
+    text = ablation.ablation(validation, ["pos", "string"], rounds=50)
+    assert validation.asked == [[], ["pos"], ["string"]]
     assert "3 pairs, backward:" in text and "| pos | 66.67 |" in text and "| string | 66.67 |" in text
-    assert "3 pairs, forward:" in ablation.ablation(Told(), [], which="forward", rounds=50)
-    with pytest.raises(JacanaError, match="there is no such direction"):
-        ablation.ablation(Told(), [], which="sideways")
+    assert "3 pairs, forward:" in ablation.ablation(FakeValidation(), [], which="forward", rounds=50)
+    with pytest.raises(JacanaError, match="unknown direction"):
+        ablation.ablation(FakeValidation(), [], which="sideways")

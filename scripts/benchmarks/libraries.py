@@ -1,7 +1,7 @@
-"""The same lattices for three libraries, and for the bare matrix products that inference is made of.
+"""Inference of three libraries on the same lattices, and the bare matrix products that inference consists of.
 
-A maker takes `Potentials` and gives functions by name: `marginals` (log Z with all marginals; others get them by
-autograd), `partition` (log Z alone) and `viterbi`, and ours `gradient`, by autograd too. What they need is made
+A maker turns lattices into functions by name: `marginals` (log Z with all marginals, by autograd in the other
+libraries), `partition` (log Z alone), `viterbi`, and for ours `gradient` (by autograd). Inputs are made
 beforehand.
 """
 
@@ -23,7 +23,7 @@ Shape = tuple[int, int, int]  # B chains, M positions, N target tokens
 
 
 def lattices(B: int, M: int, N: int, ragged: bool = False, dtype: torch.dtype = torch.float32) -> Potentials:
-    """Normal scores; one table, as the other libraries have one. `ragged`: lengths between M/2 and M."""
+    """Random scores with one transition table, as the other libraries need; `ragged`: lengths from M/2 to M."""
     torch.manual_seed(0)
     S = N + 1
     lengths = torch.randint(max(1, M // 2), M + 1, (B,)) if ragged else torch.full((B,), M)
@@ -81,7 +81,7 @@ def _crf(p: Potentials) -> tuple:
 
 
 def torch_struct(p: Potentials) -> Runs | None:
-    """None where its scan, which holds [B, M/2, S, S, S] several times over, does not fit in memory."""
+    """None if the memory of its scan, several arrays of [B, M/2, S, S, S], would not fit."""
     from torch_struct import LinearChainCRF
 
     B, M, S = p.shape
@@ -111,7 +111,7 @@ MAKERS: dict[str, Callable[[Potentials], Runs | None]] = {
 
 
 def one_run(system: str, what: str, shape: Shape) -> Callable[[], object] | None:
-    """One function of one system, its library loaded and warm."""
+    """One function of one library, which is loaded and warm."""
     warm = MAKERS[system](lattices(2, 4, 3))
     if warm:
         warm[what]()
@@ -120,7 +120,7 @@ def one_run(system: str, what: str, shape: Shape) -> Callable[[], object] | None
 
 
 def products(p: Potentials) -> Callable[[], None]:
-    """The matrix products alone that log Z and its gradient are made of, start and end being a state more."""
+    """Only the matrix products of log Z and its gradient, with one more state for start and end."""
     B, M, S = p.shape
     table, rows = torch.rand(S + 1, S + 1), torch.rand(M + 1, B, S + 1)
     out = torch.empty(M + 1, B, S + 1)
@@ -137,13 +137,13 @@ def products(p: Potentials) -> Callable[[], None]:
 
 
 def operations(p: Potentials) -> int:
-    """Multiplications and additions in `products`."""
+    """The number of multiplications and additions in `products`."""
     B, M, S = p.shape
     return 3 * 2 * (M + 1) * B * (S + 1) ** 2
 
 
 def dispatched(run: Callable[[], object]) -> int:
-    """Tensor operations that a function starts: what a GPU has to be told one by one."""
+    """The number of tensor operations that a function dispatches."""
     with _Counter() as counter:
         run()
     return counter.calls
@@ -160,13 +160,13 @@ class _Counter(TorchDispatchMode):
 
 
 def peak_rate(size: int = 1024) -> Callable[[], object]:
-    """A product large enough that this machine multiplies as fast as it can: 2 * size**3 operations."""
+    """A product of 2 * size**3 operations, large enough to reach the machine's peak rate."""
     a, b, out = torch.rand(size, size), torch.rand(size, size), torch.empty(size, size)
     return lambda: torch.mm(a, b, out=out)
 
 
 def check(p: Potentials) -> None:
-    """The systems compute the same thing, or the comparison means nothing."""
+    """Exit unless all libraries compute the same log Z."""
     ours = log_partition(p)
     for name in ("pytorch-crf", "torch-struct"):
         runs = MAKERS[name](p)
