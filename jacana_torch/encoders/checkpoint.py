@@ -1,7 +1,7 @@
 """Open an encoder, given as the name of a resource or as a folder: its tokenizer and its network.
 
-Any local checkpoint in the format of `transformers` with safetensors weights will do. Nothing is downloaded, no code
-of a checkpoint is run, and pickled weights are refused.
+Any local checkpoint in the format of `transformers` with safetensors weights will do. Nothing is downloaded, no
+code of a checkpoint is run, and pickled weights are refused.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def tokenizer(name: str) -> Tokenizer:
         config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     if not split.is_fast:
         raise ConfigError(
-            f"the encoder {name!r} has a slow tokenizer, which does not map pieces to words: add a tokenizer.json of a fast one"
+            f"the encoder {name!r} has a slow tokenizer, which does not map pieces to words: it needs a fast one"
         )
     longest = min(split.model_max_length, getattr(config, "max_position_embeddings", _PIECES), _PIECES)
     return Tokenizer(split, longest)
@@ -87,7 +87,7 @@ def network(name: str) -> torch.nn.Module:
             located(name), local_files_only=True, trust_remote_code=False, use_safetensors=True
         )
     if "pooler" in dict(made.named_children()):
-        made.pooler = None
+        made.register_module("pooler", None)
     return made.float().requires_grad_(False).eval()
 
 

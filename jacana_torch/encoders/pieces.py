@@ -22,7 +22,7 @@ _MOST_CUTS = 4096  # only a single word that is too long for the encoder needs s
 
 @dataclass(frozen=True)
 class Window:
-    """One input of the encoder, of T pieces. Words are numbered through the pair, the target's after the source's."""
+    """One input of the encoder, of T pieces. Words are numbered over the pair, the target's after the source's."""
 
     ids: np.ndarray  # [T]
     segments: np.ndarray | None  # [T], for encoders that have segments
