@@ -14,10 +14,9 @@ from jacana_torch import resources
 from jacana_torch.errors import ConfigError, JacanaError
 from jacana_torch.evaluate import score
 from jacana_torch.systems.ted import ted as module
-from jacana_torch.systems.ted.distance import mapping
-from jacana_torch.systems.ted.problem import Side
+from jacana_torch.systems.ted.edit_problem import Side
 from jacana_torch.systems.ted.ted import Ted
-from jacana_torch.systems.ted.trees import ordered
+from jacana_torch.systems.ted.tree_distance import mapping, ordered
 from jacana_torch.types import Sentence, SentencePair
 
 # An oracle that knows of trees only who is above whom and who is left of whom.

@@ -208,7 +208,7 @@ def tree(sentence: Sentence) -> Tree:
     n = len(head)
     if ((head < -1) | (head >= n)).any():
         raise JacanaError(
-            f"{str(sentence)[:60]!r} of {n} tokens has the heads {head.tolist()}: count from 0, and write -1 for a root"
+            f"{str(sentence)[:60]!r} of {n} tokens has the heads {head.tolist()}: count from 0, with -1 for a root"
         )
     head = np.where(head == np.arange(n), -1, head)  # some parsers write a root as its own head
     depth, at = np.zeros(n, dtype=np.int64), head

@@ -1,1 +1,1 @@
-"""Tree edit distance between dependency trees, and the alignment that it implies."""
+"""Alignment by tree edit distance between dependency trees."""

@@ -1,4 +1,4 @@
-"""Alignment by tree edit distance: what the cheapest edit of one dependency tree into the other leaves alone."""
+"""Alignment by tree edit distance: links the nodes that the cheapest edit of one tree into the other keeps."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import numpy as np
 from ...errors import ConfigError
 from ...types import Alignment, SentencePair, trusted
 from ...util.batches import portions
-from .distance import mapping
-from .edit_costs import OTHER, words_of
-from .problem import UNIT, Problem
+from ...util.geometry import starts
+from .edit_problem import OTHER, UNIT, Problem
+from .tree_distance import mapping
 
-AT_ONCE = 1 << 22  # entries of tables, of the pairs that are aligned together
+AT_ONCE = 1 << 22  # entries of the tables of pairs that are aligned together
 LARGEST_PAIR = 1 << 24
 CELLS_AT_ONCE = 1 << 19
 DEAREST = 1000.0
@@ -24,15 +24,16 @@ DEAREST = 1000.0
 class Ted:
     """Tree edit distance (Zhang & Shasha 1989) between dependency trees, a baseline of Yao et al. (2013).
 
-    `delete`, `insert`, `rename`  the costs, uniform in the paper. A node put for the same one costs nothing. With
-              rename=2, as much as a deletion and an insertion, no mapping is bent to rename more: that is better.
-    `wordnet` words of one synset, and derivations of each other, are the same too.
-    `rounds`  at most so many. Trees keep their order, so what moved is deleted here and inserted there: links come
-              of a first edit, and of editing again what no link has taken yet, as long as there are new ones.
+    `delete`, `insert`, `rename`  the costs, uniform in the paper. Mapping a node to the same node is free. With
+              rename=2, the cost of a deletion and an insertion, no mapping is distorted to rename more nodes,
+              which is better.
+    `wordnet` words of one synset, and words derived from each other, are also the same node.
+    `rounds`  maximum number of edits. A mapping keeps the order of trees, so words that moved are deleted in one
+              place and inserted in another. Further rounds edit what is left, as long as they find new links.
 
-    The paper leaves open which of equally cheap edits counts: the one with more equal words, then of words that
-    stand at like places. Links are the pairs of nodes that are the same; renamed ones are none. `score` is minus
-    the first edit's cost per token. One to one, nothing to train.
+    Of edits with the same cost, which the paper does not distinguish, the one with more equal words is taken, then
+    the one of words at similar places. Mapped nodes that are the same become links; renamed nodes do not. `score`
+    is the negative cost of the first edit per token. Links are one to one, and there is nothing to train.
     """
 
     delete: float = 1.0
@@ -42,11 +43,11 @@ class Ted:
     rounds: int = 5
 
     def __post_init__(self) -> None:
-        for name in ("delete", "insert", "rename"):
-            if not 0 < getattr(self, name) <= DEAREST:
-                raise ConfigError(f"{name}={getattr(self, name)}: a cost is above 0, and at most {DEAREST:g}")
+        for name, cost in (("delete", self.delete), ("insert", self.insert), ("rename", self.rename)):
+            if not 0 < cost <= DEAREST:
+                raise ConfigError(f"{name}={cost}: a cost must be above 0, and at most {DEAREST:g}")
         if self.rounds < 1:
-            raise ConfigError(f"rounds={self.rounds}: there must be one at least")
+            raise ConfigError(f"rounds={self.rounds} must be at least 1")
 
     @property
     def requires(self) -> tuple[str, ...]:
@@ -72,10 +73,10 @@ class Ted:
         return out
 
     def _edited(self, pairs: Sequence[SentencePair]) -> list[Alignment]:
-        """Alignments of pairs that have words on both sides; half of them after the other where they are many."""
+        """Align pairs without empty sentences; halves one after the other if their tables are too large."""
         if not pairs:
             return []
-        problem = Problem(pairs, words_of(pairs, self.wordnet))
+        problem = Problem(pairs, self.wordnet)
         source, target = problem.trees
         entries = source.entries * target.entries
         if entries.max() > LARGEST_PAIR:
@@ -87,7 +88,7 @@ class Ted:
         return _alignments(problem, links, -cost / sum(problem.sizes))
 
     def _rounds(self, problem: Problem) -> tuple[np.ndarray, np.ndarray]:
-        """Links [2, K] as tokens numbered through, and the cost [P] of the first edit of each pair."""
+        """Return links [2, K] as token numbers, and the cost [P] of the first edit of each pair."""
         found: list[np.ndarray] = []
         while len(problem.number) and len(found) < self.rounds:
             mapped = self._mapped(problem)
@@ -99,29 +100,27 @@ class Ted:
         return np.concatenate(found, axis=1), cost
 
     def _mapped(self, problem: Problem) -> np.ndarray:
-        """[2, K] tokens that the cheapest edit puts for each other."""
+        """[2, K] the tokens that the cheapest edit maps to each other."""
         delete, insert = round(self.delete * UNIT), round(self.insert * UNIT)
         source, target = problem.trees
         nodes = mapping(source, target, problem.costs(self.rename), delete, insert)
-        return np.stack(
-            [
-                side.token[trees.token[of]]
-                for side, trees, of in zip(problem.sides, problem.trees, nodes, strict=True)
-            ]
-        )
+        sides = zip(problem.sides, problem.trees, nodes, strict=True)
+        return np.stack([side.token[tree.token[of]] for side, tree, of in sides])
 
     def _cost(self, problem: Problem, mapped: np.ndarray, same: np.ndarray) -> np.ndarray:
+        """[P] the cost of edits, by the nodes that are mapped, and those of them that are the same."""
         kept, put = (
             np.bincount(problem.pair[0][tokens[0]], minlength=len(problem.number)) for tokens in (same, mapped)
         )
         deleted, inserted = (size - put for size in problem.sizes)
-        return self.delete * deleted + self.insert * inserted + self.rename * (put - kept)
+        cost: np.ndarray = self.delete * deleted + self.insert * inserted + self.rename * (put - kept)
+        return cost
 
 
 def _alignments(problem: Problem, links: np.ndarray, score: np.ndarray) -> list[Alignment]:
-    """By pair, from tokens that are numbered through."""
+    """Build the alignments from links as token numbers."""
     pair = problem.pair[0][links[0]]
-    local = links - np.stack([(np.cumsum(size) - size)[pair] for size in problem.sizes])
+    local = links - np.stack([starts(size)[pair] for size in problem.sizes])
     order = np.argsort(pair, kind="stable")
     both = list(zip(*local[:, order].tolist(), strict=True))
     ends = np.searchsorted(pair[order], np.arange(len(score) + 1)).tolist()
@@ -134,8 +133,8 @@ def _alignments(problem: Problem, links: np.ndarray, score: np.ndarray) -> list[
 
 def _too_large(pair: SentencePair, entries: int) -> str:
     return (
-        f"a pair of {len(pair.source)} x {len(pair.target)} tokens needs tables of {entries:,} entries or more, "
-        f"and {LARGEST_PAIR:,} is what this fills: split it into sentences"
+        f"a pair of {len(pair.source)} x {len(pair.target)} tokens needs tables of at least {entries:,} entries, "
+        f"more than the limit of {LARGEST_PAIR:,}: split it into sentences"
     )
 
 
