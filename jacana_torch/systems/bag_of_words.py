@@ -1,13 +1,10 @@
-"""The baseline of MacCartney et al. (2008) §5.1: each target word goes to the source word spelt most like it.
-
-Pairs with lemmas in; alignments out, whose score says how well the target's rarer words are covered.
-"""
+"""The baseline of MacCartney et al. (2008), §5.1: align each target word to the source word spelt most like it."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
@@ -24,28 +21,27 @@ CELLS_AT_ONCE = 1 << 21
 
 @dataclass(frozen=True)
 class _Counts:
-    """How many of `total` documents (or running words) hold a word."""
+    """How many of `total` documents (or running words) contain a word."""
 
     total: int
     of: Mapping[str, int]
 
     def idf(self, word: str) -> float:
-        """log(N / N_w), with one more document of all words, so that there is a figure for those never seen."""
+        """log(N / N_w), after adding one document of all words, so that unseen words have a value."""
         return math.log((self.total + 1) / (min(self.of.get(word, 0), self.total) + 1))
 
 
 @dataclass
 class BagOfWords:
-    """Every target word is aligned, to the source word whose lemma is the fewest edits away.
+    """Aligns every target word to the source word whose lemma is most similar by edit distance.
 
-    `ties`    which of equally similar words: the nearest by relative position (the paper does not say; it is the
-              best), the first or the last.
-    `least`   target words whose best similarity is below stay unaligned; the paper has no such limit.
-    `floor`   the similarity that a word without any counts as in the score, where its logarithm would be infinite.
-    `frequencies`  a file of `word count` lines for inverse document frequencies; without one they are counted by
-              `fit`, each sentence of the examples a document; without either, every word weighs the same.
+    `ties`    breaks ties: "nearest" by relative position, "first" or "last". The paper does not say; nearest is
+    best. `least`   target words whose best similarity is lower stay unaligned. The paper has no such limit.
+    `floor`   lower bound of similarities in the score, where the logarithm of 0 would be infinite. `frequencies`
+    a file of `word count` lines for inverse document frequencies. Without it, `fit` counts them, with
+              each sentence as a document. Without either, all words weigh the same.
 
-    `score` is the paper's: the sum of idf x log similarity over the target's words, by their number.
+    `score` is the paper's: the mean of idf x log similarity over the target words.
     """
 
     ties: str = "nearest"
@@ -57,11 +53,11 @@ class BagOfWords:
 
     def __post_init__(self) -> None:
         if self.ties not in TIES:
-            raise ConfigError(f"ties={self.ties!r} is none of {', '.join(TIES)}")
+            raise ConfigError(f"ties={self.ties!r}: choose from {', '.join(TIES)}")
         if not 0 <= self.least <= 1:
-            raise ConfigError(f"least={self.least} is not between 0 and 1")
+            raise ConfigError(f"least={self.least} must be between 0 and 1")
         if not 0 < self.floor <= 1:
-            raise ConfigError(f"floor={self.floor} is not above 0 and at most 1")
+            raise ConfigError(f"floor={self.floor} must be above 0 and at most 1")
 
     @property
     def requires(self) -> tuple[str, ...]:
@@ -85,7 +81,7 @@ class BagOfWords:
         return trusted(m, n, links, score=self._score(target, similarity))
 
     def _most_similar(self, source: list[str], target: list[str], part: slice) -> tuple[np.ndarray, np.ndarray]:
-        """For each of some target words the source word and its similarity."""
+        """Return the best source word of each target word in `part`, and its similarity."""
         from rapidfuzz.distance import Levenshtein
         from rapidfuzz.process import cdist
 
@@ -96,7 +92,7 @@ class BagOfWords:
         if self.ties == "last":
             return len(source) - 1 - table[:, ::-1].argmax(axis=1), highest
         j, i = np.arange(part.start, part.stop)[:, None], np.arange(len(source))
-        away = np.abs((2 * j + 1) * len(source) - (2 * i + 1) * len(target))  # whole numbers: equal is equal
+        away = np.abs((2 * j + 1) * len(source) - (2 * i + 1) * len(target))  # integers, so that ties are exact
         away[table < highest[:, None]] = 2 * (len(source) + 1) * (len(target) + 1)
         return away.argmin(axis=1), highest
 
@@ -106,12 +102,12 @@ class BagOfWords:
         weight = np.array([1.0 if self._counts is None else self._counts.idf(word) for word in target])
         return float(weight @ np.log(np.maximum(similarity, self.floor))) / len(target)
 
-    # What there is to learn: how common words are
+    # Training counts words
 
     def fit(
         self, examples: Sequence[Example], dev: Sequence[Example] = (), watch: Watcher | None = None
     ) -> TrainingReport:
-        """Counts documents; links are not looked at."""
+        """Count the sentences of each word. Gold links are not used."""
         if self.frequencies is not None:
             self._counts = _read(Path(self.frequencies).expanduser())
         else:
@@ -129,7 +125,7 @@ class BagOfWords:
         return {"words": words, "counts": counts, "total": np.array([self._counts.total], dtype=np.int64)}
 
     def restore(self, state: Mapping[str, np.ndarray | list[str]]) -> None:
-        if not state:  # saved before anything was counted
+        if not state:  # saved without counts
             self._counts = None
             return
         words, counts = list(state["words"]), np.asarray(state["counts"]).tolist()
@@ -143,23 +139,19 @@ def _lemmas(sentence: Sentence) -> list[str]:
 
 
 def _read(path: Path) -> _Counts:
+    """Read a file of `word count` lines."""
     try:
-        with path.open(encoding="utf-8") as lines:
-            return _counted(path, lines)
+        lines = path.read_text(encoding="utf-8").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise CorpusError(f"the word frequencies cannot be read ({error})", str(path)) from None
-
-
-def _counted(path: Path, lines: Iterable[str]) -> _Counts:
     counts: Counter[str] = Counter()
     for number, line in enumerate(lines, 1):
         fields = line.split()
         if not fields:
             continue
         if len(fields) != 2 or not (fields[1].isascii() and fields[1].isdigit()):
-            told = f"a word and how often it occurs are expected, not {line.strip()[:60]!r}"
-            raise CorpusError(told, str(path), number)
+            raise CorpusError(f"expected a word and its count, not {line.strip()[:60]!r}", str(path), number)
         counts[fields[0].lower()] += int(fields[1])
     if not counts:
-        raise CorpusError("holds no word frequencies", str(path))
+        raise CorpusError("contains no word frequencies", str(path))
     return _Counts(sum(counts.values()), counts)
