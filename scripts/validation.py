@@ -34,8 +34,7 @@ class Validation:
             config = plain(compose("train", list(self.overrides)))
         self.families = [name for name, family in config["features"].items() if family is not None]
         self.run = training.Run(training.checked(config, self.families), Path("."), list(self.overrides))
-        model = persist.build(self.run.model_config)
-        data = training.annotated(model, training.examples_of(self.run), self.run.sidecar)
+        data = training.annotated(self.run.model, self.run.load(), self.run.sidecar)
         self.examples: list[Example] = data.train
 
     @property

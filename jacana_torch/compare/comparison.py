@@ -19,7 +19,9 @@ from ..model import persist
 from ..model.model import Model
 from ..symmetrize import functions, name_of, symmetrizer
 from ..train import data as dataset
-from ..train.run import Run, annotated, checked, examples_of
+from ..train.data import annotated
+from ..train.run import Run, checked
+from ..util.build import build
 from ..version import __version__
 from .measure import MODES, Entry, Protocol, description, learns, measure, stamp
 from .rows import Result, Row, Store, rows_of
@@ -117,7 +119,7 @@ class _Bench:
     _ready: dict[str, dataset.Dataset] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.base = examples_of(self.run)  # a mistake in the corpus is everybody's, and told at once
+        self.base = self.run.load()  # a mistake in the corpus is everybody's, and told at once
         log.info("%d pairs to train on, %d to score on", len(self.base.train), len(self.base.dev))
 
     def rows(self, entry: Entry, protocol: Protocol) -> tuple[list[Row], bool]:
@@ -126,7 +128,7 @@ class _Bench:
         try:
             run = Run(checked({**entry.config, "cv": None, "resume": None}, self.families), self.run.directory, [])
             self._same_pairs(entry, run)
-            model = persist.load(entry.saved) if entry.saved else persist.build(run.model_config)
+            model = persist.load(entry.saved) if entry.saved else run.model
             learner = learns(model.aligner, entry)
             trained = _training(entry, learner, protocol)
             log.info("%s (%s)", entry.name, trained)
@@ -157,14 +159,14 @@ class _Bench:
         data = self._annotated(model, run, entry.saved is not None)
         scored = data.dev if protocol.mode == "dev" else data.train
         aligner = run.model_config["aligner"]
-        make = (lambda: model.aligner) if entry.saved else (lambda: persist.build(aligner))
+        make = (lambda: model.aligner) if entry.saved else (lambda: build(aligner))
         result = measure(make, learner, data.train, scored, protocol)
         self.store.put(key, result)
         return result
 
     def _annotated(self, model: Model, run: Run, saved: bool) -> dataset.Dataset:
         same = run.cfg["annotate"] == self.run.cfg["annotate"]
-        base = self.base if same else examples_of(run, bool(model.requires))
+        base = self.base if same else run.load(bool(model.requires))
         if saved:  # it has an annotator of its own
             return annotated(model, base, run.sidecar)
         key = json.dumps([run.cfg["annotate"], model.requires])

@@ -1,8 +1,8 @@
 """Save and load models, and list those that come with the package.
 
 A model is a directory of three files. `config.json` says what to build, `weights.safetensors` holds what was
-learnt, and `signature.json` says what it was trained on and how. Loading reads nothing else, and builds only classes
-that `build` trusts.
+learnt, and `signature.json` says what it was trained on and how. Loading reads nothing else, and builds only
+classes that `build` trusts.
 """
 
 from __future__ import annotations

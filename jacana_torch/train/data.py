@@ -1,27 +1,25 @@
-"""The corpora of a training run: what conf/data says in, examples with gold links out.
-
-A corpus may have a sidecar, a file of annotation, matched to the whole corpus before pairs are dropped.
-"""
+"""The examples of a training run: the corpora that `data` names, with the layers that the aligner reads."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from .. import corpora
-from ..annotate import Annotator
+from ..annotate import Annotator, missing
 from ..errors import ConfigError, CorpusError
-from ..types import Example
+from ..model.model import Model
+from ..types import PROVIDERS, Example
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """What to train on, and what to score while training (may be empty)."""
+    """Examples to train on, and examples to score while training (may be empty)."""
 
     train: list[Example]
     dev: list[Example]
@@ -33,37 +31,56 @@ def load(
     sidecars: Sequence[str | None] = (),
     reader: Callable[[Path], Annotator] | None = None,
 ) -> Dataset:
-    """All that `data` names. `links="all"` makes possible links sure ones.
+    """Read the corpora of `data.train` and `data.dev`, without the pairs that `data.drop_ids` lists.
 
-    With a `reader`, which makes the annotator of a file, there is one of `sidecars` for each corpus, those of
-    `train` first; None where one has none; a single one serves them all.
+    `links="all"` makes possible links sure ones. A sidecar is a file that annotates a whole corpus: `reader` makes
+    the annotator of such a file, and `sidecars` has one for each corpus (or None), those of `train` first. A
+    single sidecar serves all corpora.
     """
     if links not in ("sure", "all"):
-        raise ConfigError(f"links={links!r} is neither sure nor all")
+        raise ConfigError(f"links={links!r}: choose sure or all")
     if data["limit"] is not None and data["limit"] < 1:
-        raise ConfigError(f"data.limit={data['limit']}: how many pairs to train on, or null for all")
+        raise ConfigError(f"data.limit={data['limit']}: give the number of pairs to train on, or null for all")
     root = Path(data["root"]).expanduser()
-    train, dev = ([_at(root, name) for name in data[part]] for part in ("train", "dev"))
+    train = [_located(root, name) for name in data["train"]]
     if not train:
         raise ConfigError("there is nothing to train on: set data.train=[FILE...] or choose experiment=NAME")
-    annotators: list[Annotator | None] = [None] * (len(train) + len(dev))
+    files = train + [_located(root, name) for name in data["dev"]]
+    annotators: list[Annotator | None] = [None] * len(files)
     if reader is not None:
-        annotators = [None if path is None else reader(path) for path in _sidecars(sidecars, root, [*train, *dev])]
-    dropped = _ids([_at(root, name) for name in data["drop_ids"]])
-    parts, left_out = [], 0
-    for files, annotator_of in ((train, annotators[: len(train)]), (dev, annotators[len(train) :])):
-        found = [e for file, a in zip(files, annotator_of, strict=True) for e in _examples(file, links, a)]
-        parts.append([e for e in found if e.pair.id not in dropped])
-        left_out += len(found) - len(parts[-1])
-    if dropped:  # none at all means that the lists and the corpora have nothing to do with each other
-        log.log(logging.INFO if left_out else logging.WARNING, "%d pairs left out by data.drop_ids", left_out)
-    dataset = Dataset(parts[0][: data["limit"]], parts[1])
-    if not dataset.train:
+        annotators = [None if path is None else reader(path) for path in _sidecars(sidecars, root, files)]
+    dropped, n_dropped = _ids(root, data["drop_ids"]), 0
+    parts: tuple[list[Example], list[Example]] = ([], [])
+    for number, (file, annotator) in enumerate(zip(files, annotators, strict=True)):
+        for example in _examples(file, links, annotator):
+            if example.pair.id in dropped:
+                n_dropped += 1
+            else:
+                parts[number >= len(train)].append(example)
+    if dropped:  # if no pair has one of these ids, the lists probably belong to other corpora
+        log.log(logging.INFO if n_dropped else logging.WARNING, "%d pairs left out by data.drop_ids", n_dropped)
+    if not parts[0]:
         raise ConfigError(f"there is nothing to train on in {', '.join(map(str, train))}")
-    return dataset
+    return Dataset(parts[0][: data["limit"]], parts[1])
 
 
-def _at(root: Path, name: str) -> Path:
+def annotated(model: Model, data: Dataset, sidecar: bool = False) -> Dataset:
+    """Add the layers that the model's aligner reads; an error names the layers that neither source provides."""
+    both = [*data.train, *data.dev]
+    pairs = model.prepare([example.pair for example in both])
+    lacking = sorted(missing(pairs, [layer for layer in model.requires if layer in PROVIDERS]))
+    if lacking:
+        able = set.intersection(*(set(PROVIDERS[layer]) for layer in lacking))
+        raise ConfigError(
+            f"the features read {', '.join(model.requires)}, and the corpora "
+            f"{'and their sidecars ' if sidecar else ''}lack {', '.join(lacking)}: "
+            f"annotate={' or annotate='.join(sorted(able))} provides that"
+        )
+    ready = [replace(example, pair=pair) for example, pair in zip(both, pairs, strict=True)]
+    return Dataset(ready[: len(data.train)], ready[len(data.train) :])
+
+
+def _located(root: Path, name: str) -> Path:
     path = root / Path(name).expanduser()
     if not path.exists() and Path(name).exists():
         raise ConfigError(
@@ -73,45 +90,41 @@ def _at(root: Path, name: str) -> Path:
 
 
 def _examples(file: Path, links: str, annotator: Annotator | None) -> list[Example]:
-    """The examples of one corpus, which must all have gold links."""
+    """Read one corpus, whose pairs must all have gold links."""
     found = list(corpora.read(str(file)))
-    for example in found:
-        if example.gold is None:
-            raise CorpusError(f"there are pairs without gold links ({str(example.pair.source)[:60]!r})", str(file))
-    if annotator is not None:
-        pairs = annotator([example.pair for example in found])
-        found = [replace(example, pair=pair) for example, pair in zip(found, pairs, strict=True)]
-    return list(_with_possible(found)) if links == "all" else found
-
-
-def _with_possible(examples: Sequence[Example]) -> Iterator[Example]:
-    for example in examples:
+    for k, example in enumerate(found):
         gold = example.gold
-        if gold is not None:
-            gold = replace(gold, sure=gold.sure | gold.possible, possible=frozenset())
-        yield replace(example, gold=gold)
+        if gold is None:
+            raise CorpusError(f"there are pairs without gold links ({str(example.pair.source)[:60]!r})", str(file))
+        if links == "all":
+            found[k] = replace(example, gold=replace(gold, sure=gold.sure | gold.possible, possible=frozenset()))
+    if annotator is None:
+        return found
+    pairs = annotator([example.pair for example in found])
+    return [replace(example, pair=pair) for example, pair in zip(found, pairs, strict=True)]
 
 
-def _sidecars(names: Sequence[str | None], root: Path, corpora_of: Sequence[Path]) -> list[Path | None]:
+def _sidecars(names: Sequence[str | None], root: Path, files: Sequence[Path]) -> list[Path | None]:
+    """The sidecar of each corpus file."""
     if not names:
         raise ConfigError(
             "annotate=given needs data.sidecar=[FILE...]: one for each of data.train, then of data.dev"
         )
-    if len(names) not in (1, len(corpora_of)):
+    if len(names) not in (1, len(files)):
         raise ConfigError(
-            f"data.sidecar names {len(names)} files for the {len(corpora_of)} of data.train and data.dev "
-            f"({', '.join(path.name for path in corpora_of)}): one for each, in this order"
+            f"data.sidecar names {len(names)} files for the {len(files)} of data.train and data.dev "
+            f"({', '.join(path.name for path in files)}): give one for each, in this order"
         )
-    paths = [None if name is None else _at(root, name) for name in names]
-    return paths * len(corpora_of) if len(names) == 1 else paths
+    paths = [None if name is None else _located(root, name) for name in names]
+    return paths * len(files) if len(names) == 1 else paths
 
 
-def _ids(files: Sequence[Path]) -> frozenset[str]:
-    """The ids that some files name, one a line."""
+def _ids(root: Path, files: Sequence[str]) -> set[str]:
+    """Read lists of ids, one per line."""
     ids: set[str] = set()
-    for path in files:
+    for path in [_located(root, name) for name in files]:
         try:
             ids.update(line.strip() for line in path.read_text(encoding="utf-8").split("\n"))
         except (OSError, UnicodeDecodeError) as error:
             raise CorpusError(f"cannot be read: {error}", str(path)) from None
-    return frozenset(ids - {""})
+    return ids - {""}

@@ -1,95 +1,192 @@
-"""Are a model's chances worth their name? An aligner and pairs with gold in; precision-recall and reliability out.
-
-What a training run shows of the chances of links, once it is over: curves, and the expected calibration error.
-"""
+"""What a training run shows: losses, weights, scores and alignments on its way, calibration at its end."""
 
 from __future__ import annotations
 
+import html
 import logging
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
-from ..aligners.base import Aligner, PosteriorOfCells
+from ..aligners.base import Aligner, PosteriorOfCells, Prepares, Step
 from ..evaluate.calibration import Reliability, reliability
+from ..evaluate.scores import links_of
 from ..types import Alignment, Example
-from . import lettering, pictures
+from . import pictures
+from .loop import Scores, scores, symmetrized
 from .tracking import Tracker
 
 log = logging.getLogger(__name__)
 
-CANDIDATE = 0.01  # less likely links say nothing of calibration, being nearly all there are and nearly all none
-
-AXES = ("chance", "share that gold has")
+CANDIDATE = 0.01  # nearly all cells are less probable, and nearly none of them is a link
+AXES = ("probability", "share of links in gold")
 
 
 @dataclass
-class Judged:
-    """Chances of cells, and whether gold links them: of all pairs that were `add`ed, each by whom it was given."""
+class Monitor:
+    """A watcher of training, which writes to a tracker.
+
+    Every step writes the loss and the norm of the gradient. Every `every` steps and after the first (0: never)
+    come scores on `dev`, weights, and pictures of the first `examples` alignments.
+    """
+
+    tracker: Tracker
+    dev: Sequence[Example] = ()
+    every: int = 10
+    examples: int = 5
+    links: str = "sure"
+    _found: dict[str, dict[int, list[Alignment]]] = field(default_factory=dict, repr=False)
+    _prepared: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    def __call__(self, step: Step) -> None:
+        figures = {f"loss/{step.part}": step.loss, f"gradient_norm/{step.part}": step.gradient_norm}
+        self.tracker.scalars(figures, step.iteration)
+        if self.every and (step.iteration == 1 or step.iteration % self.every == 0):
+            log.info("%s %4d  loss %.4f  |g| %.3g", step.part, step.iteration, step.loss, step.gradient_norm)
+            self._weights(step)
+            if self.dev:
+                self._score(step)
+
+    def _weights(self, step: Step) -> None:
+        """Write a histogram of the weights of each feature family."""
+        state = step.aligner.state()
+        if "names" not in state or "weights" not in state:
+            return
+        families = np.array([str(name).split(".")[0] for name in state["names"]])
+        for family in np.unique(families):
+            weights = np.asarray(state["weights"])[families == family]
+            self.tracker.histogram(f"weights/{step.part}/{family}", weights, step.iteration)
+
+    def _score(self, step: Step) -> None:
+        """Write scores and pictures of `dev`, aligned by the present weights."""
+        found = self._aligned(step)
+        if step.part == "backward":
+            found = [alignment.flip() for alignment in found]
+        self._found.setdefault(step.part, {})[step.iteration] = found
+        self._draw(step.part, found, self.dev, step.iteration)
+        by_name = {step.part: found}
+        forward = self._found.get("forward")
+        if step.part == "backward" and forward:  # forward is trained first: join equal iterations of the two
+            other = forward[max((i for i in forward if i <= step.iteration), default=min(forward))]
+            by_name = {name: made for name, made in symmetrized(other, found).items() if name != "forward"}
+        self.scores(scores(self.dev, by_name, self.links), step.iteration)
+
+    def _aligned(self, step: Step) -> list[Alignment]:
+        """Align `dev` in the direction of this step; features are computed once per direction if possible."""
+        aligner = step.aligner
+        if step.part not in self._prepared:
+            pairs = [e.pair.flip() if step.part == "backward" else e.pair for e in self.dev]
+            self._prepared[step.part] = aligner.prepared(pairs) if isinstance(aligner, Prepares) else pairs
+        prepared = self._prepared[step.part]
+        return aligner.decode(prepared) if isinstance(aligner, Prepares) else aligner.align(prepared)
+
+    def scores(self, found: Scores, iteration: int) -> None:
+        """Write scores on `dev`."""
+        for name, s in found.items():
+            figures = {"precision": s.precision, "recall": s.recall, "f1": s.f1, "exact": s.exact}
+            self.tracker.scalars({f"dev/{key}/{name}": value for key, value in figures.items()}, iteration)
+
+    def show(self, found: Sequence[Alignment], of: Sequence[Example], iteration: int = 0) -> None:
+        """Write some final alignments as text and as pictures."""
+        self._draw("final", found, of, iteration)
+        for number, (example, alignment) in enumerate(zip(of[: self.examples], found, strict=False)):
+            self.tracker.text(f"alignments/{number}", as_markdown(example, alignment, self.links), 0)
+
+    def _draw(self, name: str, found: Sequence[Alignment], of: Sequence[Example], iteration: int) -> None:
+        if not self.tracker.keeps:
+            return
+        for number, (example, alignment) in enumerate(zip(of[: self.examples], found, strict=False)):
+            gold = example.gold or Alignment(alignment.n_source, alignment.n_target)
+            picture = pictures.matrix(pictures.cells(gold, self.links), pictures.cells(alignment, self.links))
+            words = (side.tokens for side in (example.pair.source, example.pair.target))
+            self.tracker.image(f"matrix_{number}/{name}", pictures.with_words(picture, *words), iteration)
+
+
+def as_markdown(example: Example, found: Alignment, links: str = "sure") -> str:
+    """Two sentences and a table of their links: correct, missed or spurious."""
+    source, target = ([_escaped(token) for token in s.tokens] for s in (example.pair.source, example.pair.target))
+    gold = links_of(example.gold, links) if example.gold is not None else frozenset()
+    predicted = links_of(found, links)
+    rows = [f"{' '.join(source)}\n\n{' '.join(target)}\n", "| source | target | |", "|---|---|---|"]
+    for i, j in sorted(predicted | gold):
+        outcome = "spurious" if (i, j) not in gold else "correct" if (i, j) in predicted else "missed"
+        rows.append(f"| {source[i]} | {target[j]} | {outcome} |")
+    return "\n".join(rows)
+
+
+def _escaped(token: str) -> str:
+    """A token that Markdown and HTML show as it is."""
+    return re.sub(r"[\\`*_{}\[\]()#+\-.!|]", r"\\\g<0>", html.escape(token, quote=False))
+
+
+@dataclass
+class CellProbabilities:
+    """The probability of every cell of some pairs, and whether gold links it; for curves at the end of a run."""
 
     links: str = "sure"
-    _chances: list[np.ndarray] = field(default_factory=list, repr=False)
-    _hits: list[np.ndarray] = field(default_factory=list, repr=False)
+    _probabilities: list[np.ndarray] = field(default_factory=list, repr=False)
+    _outcomes: list[np.ndarray] = field(default_factory=list, repr=False)
 
     def add(self, aligner: Aligner, examples: Sequence[Example], found: Sequence[Alignment]) -> None:
-        """All cells of these pairs. Two chains are asked for all chances; of others, `found` has those of the
-        links that they chose, and the rest count as 0."""
-        kept = [
+        """Add all cells of these examples, whose alignments by this aligner are `found`.
+
+        If the aligner has no posterior of each cell, links count by their confidence, and other cells as 0.
+        """
+        used = [
             (e, alignment)
             for e, alignment in zip(examples, found, strict=True)
             if e.gold is not None and len(e.pair.source) and len(e.pair.target)
         ]
-        if not kept:
-            return
         posteriors = None
         if isinstance(aligner, PosteriorOfCells):
-            posteriors = aligner.posteriors([example.pair for example, _ in kept])
-        if posteriors is None and any(alignment.confidence for _, alignment in kept):
-            posteriors = [_of_links(alignment) for _, alignment in kept]
-        for (example, _), chances in zip(kept, posteriors or (), strict=False):
+            posteriors = aligner.posteriors([example.pair for example, _ in used])
+        if posteriors is None and any(alignment.confidence for _, alignment in used):
+            posteriors = [_confidences(alignment) for _, alignment in used]
+        for (example, _), probabilities in zip(used, posteriors or (), strict=False):
             assert example.gold is not None
-            self._chances.append(chances.ravel())
-            self._hits.append(pictures.cells(example.gold, self.links).ravel())
+            self._probabilities.append(probabilities.ravel())
+            self._outcomes.append(pictures.cells(example.gold, self.links).ravel())
 
     @property
-    def chances(self) -> np.ndarray:
-        return np.concatenate(self._chances) if self._chances else np.zeros(0)
+    def probabilities(self) -> np.ndarray:
+        return np.concatenate(self._probabilities) if self._probabilities else np.zeros(0)
 
     @property
-    def hits(self) -> np.ndarray:
-        return np.concatenate(self._hits) if self._hits else np.zeros(0, dtype=bool)
+    def outcomes(self) -> np.ndarray:
+        return np.concatenate(self._outcomes) if self._outcomes else np.zeros(0, dtype=bool)
 
     def reliability(self) -> Reliability:
-        """Of the candidates: links that are not unthinkable."""
-        chances, hits = self.chances, self.hits
-        candidate = chances >= CANDIDATE
-        return reliability(np.clip(chances[candidate], 0, 1), hits[candidate])  # sums may exceed 1 by a last bit
+        """The reliability curve of the candidates, the cells that are not nearly impossible."""
+        probabilities, outcomes = self.probabilities, self.outcomes
+        candidate = probabilities >= CANDIDATE
+        return reliability(
+            np.clip(probabilities[candidate], 0, 1), outcomes[candidate]
+        )  # sums can exceed 1 by 1 ulp
 
     def show(self, tracker: Tracker, step: int = 0) -> None:
-        """Both curves, the figures of one as a table, and its error; nothing of an aligner without chances."""
-        chances, hits = self.chances, self.hits
-        if not (chances >= CANDIDATE).any():
-            log.info("no curves of chances: this aligner tells none")
+        """Write a precision-recall curve, and a reliability curve with its expected calibration error."""
+        probabilities, outcomes = self.probabilities, self.outcomes
+        if not (probabilities >= CANDIDATE).any():
+            log.info("no precision-recall and reliability curves: this aligner gives no confidences")
             return
-        tracker.precision_recall("links", hits, chances, step)
+        tracker.precision_recall("links", outcomes, probabilities, step)
         curve = self.reliability()
         tracker.scalars({"calibration/expected_error": curve.error, "calibration/worst_bin": curve.worst}, step)
-        tracker.image("calibration/reliability", lettering.scaled(pictures.reliability(curve), *AXES), step)
-        tracker.text("calibration/reliability", as_markdown(curve), step)
+        picture = pictures.with_scales(pictures.reliability(curve), *AXES)
+        tracker.image("calibration/reliability", picture, step)
+        rows = ["| probability | links | mean probability | share in gold |", "|---|---:|---:|---:|"]
+        for k, count in enumerate(curve.count):
+            bounds = f"{curve.edges[k]:.1f} to {curve.edges[k + 1]:.1f}"
+            rows.append(f"| {bounds} | {count} | {curve.probability[k]:.3f} | {curve.share[k]:.3f} |")
+        tracker.text("calibration/reliability", "\n".join(rows), step)
 
 
-def _of_links(alignment: Alignment) -> np.ndarray:
-    """[M, N] the confidences of its links, 0 elsewhere."""
+def _confidences(alignment: Alignment) -> np.ndarray:
+    """[M, N] the confidence of each link, and 0 elsewhere."""
     out = np.zeros((alignment.n_source, alignment.n_target))
     for link, confidence in alignment.confidence.items():
         out[link] = confidence
     return out
-
-
-def as_markdown(curve: Reliability) -> str:
-    rows = ["| chances | links | mean chance | in gold |", "|---|---:|---:|---:|"]
-    for k, count in enumerate(curve.count):
-        bounds = f"{curve.edges[k]:.1f} to {curve.edges[k + 1]:.1f}"
-        rows.append(f"| {bounds} | {count} | {curve.probability[k]:.3f} | {curve.share[k]:.3f} |")
-    return "\n".join(rows)

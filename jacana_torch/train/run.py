@@ -1,6 +1,6 @@
-"""One training run: a plain config and a folder in; a model directory, traces and a score out.
+"""One training run, from a plain config to a model directory, traces and scores.
 
-The config is what conf/ composes to, as dictionaries and lists; Hydra is not needed to call this.
+The config is what conf/train.yaml composes to, as dictionaries and lists. Hydra is not needed to call this.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import logging
 import math
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -17,28 +17,30 @@ from typing import Any
 import torch
 
 from .. import corpora
-from ..aligners.base import Aligner, Trainable, TrainingReport
-from ..annotate import missing
+from ..aligners.base import Trainable, TrainingReport
+from ..annotate import Annotator
 from ..errors import ConfigError
 from ..model import persist
 from ..model.model import Model
-from ..types import PROVIDERS, Example, Sentence, SentencePair
+from ..types import Example, Sentence, SentencePair
+from ..util.build import build
 from . import data as dataset
-from . import diagnostics as judging
-from . import loop as experiment
+from . import loop
+from .data import Dataset, annotated
+from .diagnostics import CellProbabilities, Monitor
 from .tracking import TensorBoard, Tracker
 
 log = logging.getLogger(__name__)
 
 SCORES = "scores.json"
-_NOTHING = type(None)
-# What conf/train.yaml must compose to, as far as this module reads it; the rest is checked where it is used.
+_NULL = type(None)
+# The types of the settings that this module reads; the others are checked where they are used.
 _EXPECTED: Mapping[str, tuple[type, ...]] = {
     "data": (dict,), "features": (dict,), "aligner": (dict,), "logger": (dict,), "trainer": (dict,),
-    "annotate": (dict, _NOTHING), "drop": (list,), "cv": (int, _NOTHING), "seed": (int,), "links": (str,),
-    "resume": (str, _NOTHING), "output": (str, _NOTHING), "description": (str,),
+    "annotate": (dict, _NULL), "drop": (list,), "cv": (int, _NULL), "seed": (int,), "links": (str,),
+    "resume": (str, _NULL), "output": (str, _NULL), "description": (str,),
     "data.root": (str,), "data.train": (list,), "data.dev": (list,), "data.drop_ids": (list,),
-    "data.sidecar": (list,), "data.limit": (int, _NOTHING), "trainer.threads": (int,),
+    "data.sidecar": (list,), "data.limit": (int, _NULL), "trainer.threads": (int,),
     "logger.tensorboard": (bool,), "logger.every": (int,), "logger.examples": (int,),
 }  # fmt: skip
 
@@ -48,55 +50,58 @@ def train(
     directory: Path,
     families: Sequence[str],
     overrides: Sequence[str] = (),
-    tell: Callable[[str], None] = log.info,
+    announce: Callable[[str], None] = log.info,
 ) -> float:
-    """Train a model, or cross-validate; the F1 of what the model says.
+    """Train a model, or cross-validate, and return the F1 of the aligner's own output.
 
-    `families` are the names that `drop` may hold, `overrides` the command line that asked for this. `tell` gets
-    the model's directory (of a cross-validation, the run's). Ctrl-C while training saves the best weights so far,
-    tells their directory, and goes through.
+    `families` are the names that `drop` may hold, and `overrides` the command line of this run. `announce` gets
+    the model's directory, or the run's directory after a cross-validation. Ctrl-C during training saves the best
+    weights so far, announces their directory, and is raised again.
     """
     cfg = checked(config, families)
     torch.set_num_threads(max(1, cfg["trainer"]["threads"]))
     run = Run(cfg, Path(directory), list(overrides))
-    model = persist.build(run.model_config)
+    model = run.model
     if cfg["annotate"] and not run.sidecar:
         model.check()
     if cfg["resume"]:
-        resumed = persist.load(_resumable(cfg["resume"])).aligner
+        folder = Path(cfg["resume"]).expanduser()
+        resumed = persist.load(folder / "model" if (folder / "model").is_dir() else folder).aligner
         if isinstance(model.aligner, Trainable) and isinstance(resumed, Trainable):
             model.aligner.restore(resumed.state())
     if not cfg["cv"]:
         persist.check_destination(run.destination)
-    data = annotated(model, examples_of(run, bool(model.requires)), run.sidecar)
+    data = annotated(model, run.load(bool(model.requires)), run.sidecar)
     log.info("%d pairs to train on, %d to score on", len(data.train), len(data.dev))
     tracker = TensorBoard(directory) if cfg["logger"]["tensorboard"] else Tracker()
     try:
-        found = _cross_validate(run, data, tracker) if cfg["cv"] else _fit(run, model, data, tracker, tell)
-        figures = {f"{name}_{key}": getattr(s, key) for name, s in found.items() for key in ("f1", "exact")}
-        own = found[experiment.output_name(model.aligner)]
-        tracker.outcome(run.settings(), {"f1": own.f1, "exact": own.exact, **figures})
+        found = _cross_validate(run, data, tracker) if cfg["cv"] else _fit(run, data, tracker, announce)
+        own = found[loop.output_name(model.aligner)]
+        if tracker.keeps:
+            figures = {f"{name}_{key}": value for name, s in found.items()
+                       for key, value in (("f1", s.f1), ("exact", s.exact))}  # fmt: skip
+            tracker.outcome(run.settings(), {"f1": own.f1, "exact": own.exact, **figures})
     finally:
         tracker.close()
     persist.write_json(run.directory / SCORES, {name: s.to_dict() for name, s in found.items()})
-    tell(str(run.directory if cfg["cv"] else run.destination))
+    announce(str(run.directory if cfg["cv"] else run.destination))
     return own.f1
 
 
 def checked(config: Mapping[str, Any], families: Sequence[str]) -> dict[str, Any]:
-    """The config, if its settings are of the right kind; files may be given without a list around them."""
-    cfg: dict[str, Any] = {
-        key: dict(value) if isinstance(value, Mapping) else value for key, value in config.items()
-    }
-    for name, kinds in _EXPECTED.items():
+    """Check the types of settings, and put a list around a file that is given alone."""
+    cfg = dict(config)
+    for name, types in _EXPECTED.items():
         section, _, key = name.rpartition(".")
         holder = cfg[section] if section else cfg
         value = holder.get(key)
-        if kinds == (list,) and isinstance(value, str):
+        if isinstance(value, Mapping):
+            value = dict(value)
+        if types == (list,) and isinstance(value, str):
             value = [value]
-        if type(value) not in kinds:
-            wanted = " or ".join("null" if kind is _NOTHING else kind.__name__ for kind in kinds)
-            raise ConfigError(f"{name}={value!r}: a setting of the kind {wanted} is expected")
+        if type(value) not in types:
+            wanted = " or ".join("null" if one is _NULL else one.__name__ for one in types)
+            raise ConfigError(f"{name}={value!r}: should be {wanted}")
         holder[key] = value
     unknown = sorted(set(cfg["drop"]) - set(families))
     if unknown:
@@ -104,13 +109,13 @@ def checked(config: Mapping[str, Any], families: Sequence[str]) -> dict[str, Any
     if cfg["cv"] is not None and cfg["cv"] < 2:
         raise ConfigError(f"cv={cfg['cv']}: at least two folds, or null to train one model")
     if cfg["cv"] and cfg["resume"]:
-        raise ConfigError("resume goes on with one model, and cv trains others: leave one of them out")
+        raise ConfigError("resume continues one model, and cv trains others: leave one of them out")
     return cfg
 
 
 @dataclass(frozen=True)
 class Run:
-    """What is asked for, and what follows from it."""
+    """The settings of a run, and what follows from them. The model is built once, and is not trained yet."""
 
     cfg: Mapping[str, Any]
     directory: Path
@@ -125,153 +130,130 @@ class Run:
     def destination(self) -> Path:
         return Path(self.cfg["output"]).expanduser() if self.cfg["output"] else self.directory / "model"
 
-    @cached_property
+    @property
+    def model(self) -> Model:
+        return self._built[0]
+
+    @property
     def model_config(self) -> dict[str, Any]:
-        """What `persist.build` makes the model of: without the families that are dropped, and with an annotator
-        only where something reads what it fills."""
-        aligner = _without(self.cfg["aligner"], {*self.cfg["drop"]})
-        built = persist.build(aligner)
-        requires = built.requires if isinstance(built, Aligner) else ()
-        annotate = dict(self.cfg["annotate"]) if self.cfg["annotate"] and requires and not self.sidecar else None
-        if annotate and isinstance(annotate.get("layers"), list):  # parsing what nobody reads takes half the time
-            annotate["layers"] = [layer for layer in annotate["layers"] if layer in requires]
-        return {"_target_": "jacana_torch.model.model.Model", "aligner": aligner, "annotate": annotate}
+        """The config that `build` makes the model of, as it is saved with the model."""
+        return self._built[1]
+
+    @cached_property
+    def _built(self) -> tuple[Model, dict[str, Any]]:
+        """The model, and its config: without dropped families, and with an annotator only if layers are read."""
+        aligner = _without(self.cfg["aligner"], set(self.cfg["drop"]))
+        model, annotate = Model(build(aligner)), None
+        if self.cfg["annotate"] and model.requires and not self.sidecar:
+            annotate = dict(self.cfg["annotate"])
+            if isinstance(annotate.get("layers"), list):  # to parse in vain takes half the time
+                annotate["layers"] = [layer for layer in annotate["layers"] if layer in model.requires]
+            model = Model(model.aligner, build(annotate))
+        return model, {"_target_": "jacana_torch.model.model.Model", "aligner": aligner, "annotate": annotate}
+
+    def load(self, layers: bool = True) -> Dataset:
+        """Read the corpora, with the layers of their sidecars if `layers` are needed."""
+        annotate = self.cfg["annotate"]
+        if not (self.sidecar and layers):
+            return dataset.load(self.cfg["data"], self.cfg["links"])
+        files = annotate["path"] if isinstance(annotate["path"], list) else [annotate["path"]]
+
+        def reader(path: Path) -> Annotator:
+            made: Annotator = build({**annotate, "path": str(path)})
+            return made
+
+        return dataset.load(self.cfg["data"], self.cfg["links"], files, reader)
 
     def settings(self) -> dict[str, Any]:
-        """What differs between runs, for comparing them: the trainer's figures, the features, the overrides."""
+        """What runs are compared by: the trainer's settings, the feature families, and the overrides."""
         trainer = {f"trainer.{k}": v for k, v in self.cfg["trainer"].items() if not isinstance(v, (dict, list))}
         families = [k for k, v in self.cfg["features"].items() if v is not None and k not in self.cfg["drop"]]
         given = dict(item.lstrip("+~").split("=", 1) for item in self.overrides if "=" in item)
         return {**given, **trainer, "families": ",".join(families)}
 
-    def again(self, model: Path) -> str:
-        """The command that goes on from a model."""
-        kept = [item for item in self.overrides if not item.lstrip("+").startswith("resume=")]
-        return shlex.join(["jacana-torch", "train", *kept, f"resume={model}"])
+    def save(self, directory: Path, pairs: int, report: TrainingReport, found: loop.Scores | None = None) -> Path:
+        """Save the model with a signature: how it was trained and, if it was scored, how well it does."""
+        import datetime
+
+        data, found = self.cfg["data"], found or {}
+        about = {"description": self.cfg["description"], "resources": list(self.model.resources)}
+        signature = {
+            "trained": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+            "data": list(data["train"]),
+            "dropped_ids": list(data["drop_ids"]),
+            "pairs": pairs,
+            "links": self.cfg["links"],
+            "annotation": "sidecar" if self.sidecar else "the model's own",
+            "loss": {part: loss if math.isfinite(loss) else None for part, loss in report.loss.items()},
+            "iterations": dict(report.iterations),
+            "converged": report.converged,
+            "interrupted": report.interrupted,
+            "measured_on": (list(data["dev"]) or "the training pairs") if found else None,
+            "f1": {name: round(score.f1, 6) for name, score in found.items()},
+            "exact": {name: round(score.exact, 6) for name, score in found.items()},
+            "overrides": self.overrides,
+        }
+        return persist.save(self.model, directory, {**about, "model": self.model_config}, signature)
 
 
 def _without(config: Any, dropped: set[str]) -> Any:
-    """The config of an aligner without those of its feature families, nor those that a part of it drops itself."""
-    if isinstance(config, Mapping):
-        config = {key: _without(value, dropped) for key, value in config.items()}
-        if isinstance(config.get("families"), dict):
-            unread = dropped | {*config.get("drop", ())}
-            families = config["families"].items()
-            config["families"] = {k: v for k, v in families if v is not None and k not in unread}
-            if "drop" in config:
-                config["drop"] = []
-    return config
+    """The config of an aligner without the feature families that are dropped for all or for one of its parts."""
+    if not isinstance(config, Mapping):
+        return config
+    out = {key: _without(value, dropped) for key, value in config.items()}
+    if isinstance(out.get("families"), dict):
+        unread = dropped | {*out.get("drop", ())}
+        for name, family in [*out["families"].items()]:
+            if family is None or name in unread:
+                del out["families"][name]
+        if "drop" in out:
+            out["drop"] = []
+    return out
 
 
-def examples_of(run: Run, layers: bool = True) -> dataset.Dataset:
-    """What the corpora bring, with the layers of their sidecars where these are asked for."""
-    annotate = run.cfg["annotate"]
-    if not (run.sidecar and layers):
-        return dataset.load(run.cfg["data"], run.cfg["links"])
-    files = annotate["path"] if isinstance(annotate["path"], list) else [annotate["path"]]
-    reader = lambda path: persist.build({**annotate, "path": str(path)})  # noqa: E731
-    return dataset.load(run.cfg["data"], run.cfg["links"], files, reader)
+def _fit(run: Run, data: Dataset, tracker: Tracker, announce: Callable[[str], None]) -> loop.Scores:
+    """Train, save, score, and save again with the scores: if scoring fails, the model is not lost."""
+    logger, links, aligner = run.cfg["logger"], run.cfg["links"], run.model.aligner
+    monitor = Monitor(tracker, data.dev, logger["every"], logger["examples"], links)
+    report = loop.fit(aligner, data.train, data.dev, monitor)
+    if report.interrupted:  # not to `output`, which is for finished models
+        kept = run.save(run.directory / "model", len(data.train), report)
+        others = [item for item in run.overrides if not item.lstrip("+").startswith("resume=")]
+        command = shlex.join(["jacana-torch", "train", *others, f"resume={kept}"])
+        log.warning("interrupted: the best weights so far are in %s; to continue: %s", kept, command)
+        announce(str(kept))
+        raise KeyboardInterrupt
+    run.save(run.destination, len(data.train), report)
+    scored = data.dev or data.train
+    predicted = loop.predictions(aligner, scored)
+    found = loop.scores(scored, predicted, links)
+    run.save(run.destination, len(data.train), report, found)
+    last, own = max(report.iterations.values(), default=0), predicted[loop.output_name(aligner)]
+    if tracker.keeps:
+        monitor.show(own, scored, last)
+        if data.dev:
+            monitor.scores(found, last)
+            probabilities = CellProbabilities(links)
+            probabilities.add(aligner, scored, own)
+            probabilities.show(tracker, last)
+    log.info("%s pairs, %d of them\n%s", "dev" if data.dev else "training", len(scored), loop.table(found))
+    return found
 
 
-def annotated(model: Model, data: dataset.Dataset, sidecar: bool = False) -> dataset.Dataset:
-    """The examples with every layer that the aligner reads."""
-    both = [*data.train, *data.dev]
-    pairs = model.prepare([example.pair for example in both])
-    lacking = sorted(missing(pairs, [layer for layer in model.requires if layer in PROVIDERS]))
-    if lacking:
-        able = set.intersection(*(set(PROVIDERS[layer]) for layer in lacking))
-        raise ConfigError(
-            f"the features read {', '.join(model.requires)}, and the corpora "
-            f"{'and their sidecars ' if sidecar else ''}do not bring {', '.join(lacking)}: "
-            f"annotate={' or annotate='.join(sorted(able))} fills that"
-        )
-    ready = [replace(example, pair=pair) for example, pair in zip(both, pairs, strict=True)]
-    return dataset.Dataset(ready[: len(data.train)], ready[len(data.train) :])
-
-
-def _cross_validate(run: Run, data: dataset.Dataset, tracker: Tracker) -> experiment.Scores:
+def _cross_validate(run: Run, data: Dataset, tracker: Tracker) -> loop.Scores:
+    """Score the training pairs by models that did not see them, and write their alignments."""
     cfg, config = run.cfg, run.model_config["aligner"]
     if data.dev:
         log.info("the dev pairs are not used: cross-validation scores the training pairs")
-    judged, links = judging.Judged(cfg["links"]), cfg["links"]
-    found, predicted = experiment.cross_validate(
-        lambda: persist.build(config),
-        data.train,
-        cfg["cv"],
-        cfg["seed"],
-        links,
-        judged.add if tracker.keeps else None,
-    )
-    own = predicted[experiment.output_name(persist.build(config))]
+    probabilities, links = CellProbabilities(cfg["links"]), cfg["links"]
+    each = probabilities.add if tracker.keeps else None
+    found, predicted = loop.cross_validate(lambda: build(config), data.train, cfg["cv"], cfg["seed"], links, each)
+    own = predicted[loop.output_name(run.model.aligner)]
     pairs = (example.pair for example in data.train)
-    bare = (SentencePair(Sentence(p.source.tokens), Sentence(p.target.tokens), p.id) for p in pairs)
-    corpora.write(map(Example, bare, own), run.directory / "predictions.jsonl", "jsonl")
+    plain = (SentencePair(Sentence(p.source.tokens), Sentence(p.target.tokens), p.id) for p in pairs)
+    corpora.write(map(Example, plain, own), run.directory / "predictions.jsonl", "jsonl")
     if tracker.keeps:
-        judged.show(tracker)
-        experiment.Watch(tracker, examples=cfg["logger"]["examples"], links=links).show(own, data.train)
-    log.info("%d-fold cross-validation over %d pairs\n%s", cfg["cv"], len(data.train), experiment.table(found))
+        probabilities.show(tracker)
+        Monitor(tracker, examples=cfg["logger"]["examples"], links=links).show(own, data.train)
+    log.info("%d-fold cross-validation over %d pairs\n%s", cfg["cv"], len(data.train), loop.table(found))
     return found
-
-
-def _fit(
-    run: Run, model: Model, data: dataset.Dataset, tracker: Tracker, tell: Callable[[str], None]
-) -> experiment.Scores:
-    """Train, save, score, and save again with the scores: whatever happens while scoring, the model is there."""
-    logger, links = run.cfg["logger"], run.cfg["links"]
-    watch = experiment.Watch(tracker, data.dev, logger["every"], logger["examples"], links)
-    report = experiment.fit(model.aligner, data.train, data.dev, watch)
-    if report.interrupted:  # `output` is for finished models
-        kept = _save(run, model, run.directory / "model", _signature(run, data.train, report))
-        log.warning("interrupted: the best weights so far are in %s; to go on: %s", kept, run.again(kept))
-        tell(str(kept))
-        raise KeyboardInterrupt
-    _save(run, model, run.destination, _signature(run, data.train, report))
-    scored = data.dev or data.train
-    predicted = experiment.predictions(model.aligner, scored)
-    found = experiment.scores(scored, predicted, links)
-    _save(run, model, run.destination, _signature(run, data.train, report, found))
-    last, own = max(report.iterations.values(), default=0), predicted[experiment.output_name(model.aligner)]
-    watch.show(own, scored, last)
-    if data.dev:
-        watch.scores(found, last)
-    if data.dev and tracker.keeps:
-        judged = judging.Judged(links)
-        judged.add(model.aligner, scored, own)
-        judged.show(tracker, last)
-    log.info("%s pairs, %d of them\n%s", "dev" if data.dev else "training", len(scored), experiment.table(found))
-    return found
-
-
-def _save(run: Run, model: Model, directory: Path, signature: Mapping[str, Any]) -> Path:
-    about = {"description": run.cfg["description"], "resources": list(model.resources)}
-    return persist.save(model, directory, {**about, "model": run.model_config}, signature)
-
-
-def _resumable(name: str) -> Path:
-    path = Path(name).expanduser()
-    return path / "model" if (path / "model").is_dir() else path
-
-
-def _signature(
-    run: Run, examples: Sequence[Example], report: TrainingReport, found: experiment.Scores | None = None
-) -> dict[str, Any]:
-    """What a model was trained on, how, and how well it does where it was measured."""
-    import datetime
-
-    data, found = run.cfg["data"], found or {}
-    return {
-        "trained": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
-        "data": list(data["train"]),
-        "dropped_ids": list(data["drop_ids"]),
-        "pairs": len(examples),
-        "links": run.cfg["links"],
-        "annotation": "sidecar" if run.sidecar else "the model's own",
-        "loss": {part: loss if math.isfinite(loss) else None for part, loss in report.loss.items()},
-        "iterations": dict(report.iterations),
-        "converged": report.converged,
-        "interrupted": report.interrupted,
-        "measured_on": (list(data["dev"]) or "the training pairs") if found else None,
-        "f1": {name: round(score.f1, 6) for name, score in found.items()},
-        "exact": {name: round(score.exact, 6) for name, score in found.items()},
-        "overrides": run.overrides,
-    }

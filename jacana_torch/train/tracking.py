@@ -1,4 +1,4 @@
-"""Where the figures of a training run go: TensorBoard event files, or nowhere. Knows nothing of alignment."""
+"""Where the figures of a training run go: TensorBoard event files, or nowhere."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import numpy as np
 
 
 class Tracker:
-    """Takes figures and keeps none: what a run without TensorBoard writes to.
+    """Discards everything: the tracker of a run without TensorBoard.
 
-    `keeps` says whether what takes time to work out is worth it.
+    `keeps` says whether figures that take time to compute are worth computing.
     """
 
     keeps = False
@@ -25,7 +25,7 @@ class Tracker:
 
     def image(self, name: str, pixels: np.ndarray, step: int) -> None: ...
 
-    def precision_recall(self, name: str, hits: np.ndarray, chances: np.ndarray, step: int) -> None: ...
+    def precision_recall(self, name: str, outcomes: np.ndarray, probabilities: np.ndarray, step: int) -> None: ...
 
     def outcome(self, settings: Mapping[str, Any], scores: Mapping[str, float]) -> None: ...
 
@@ -33,14 +33,14 @@ class Tracker:
 
 
 class TensorBoard(Tracker):
-    """Event files under `directory`; view them with `tensorboard --logdir runs`."""
+    """Writes event files to `directory`; view them with `tensorboard --logdir runs`."""
 
     keeps = True
 
     def __init__(self, directory: str | Path) -> None:
         from torch.utils.tensorboard import SummaryWriter
 
-        self._writer = SummaryWriter(str(directory))
+        self._writer: Any = SummaryWriter(str(directory))
 
     def scalars(self, values: Mapping[str, float], step: int) -> None:
         for name, value in values.items():
@@ -54,16 +54,16 @@ class TensorBoard(Tracker):
         self._writer.add_text(name, markdown, step)
 
     def image(self, name: str, pixels: np.ndarray, step: int) -> None:
-        """[height, width, 3] bytes."""
+        """`pixels` [height, width, 3] are bytes."""
         self._writer.add_image(name, pixels, step, dataformats="HWC")
 
-    def precision_recall(self, name: str, hits: np.ndarray, chances: np.ndarray, step: int) -> None:
-        """Precision and recall at thresholds of the chances."""
-        self._writer.add_pr_curve(name, hits, chances, step)
+    def precision_recall(self, name: str, outcomes: np.ndarray, probabilities: np.ndarray, step: int) -> None:
+        """A precision-recall curve of [n] boolean outcomes and [n] probabilities."""
+        self._writer.add_pr_curve(name, outcomes, probabilities, step)
 
     def outcome(self, settings: Mapping[str, Any], scores: Mapping[str, float]) -> None:
-        """Hyperparameters and what came of them, so that a sweep can be compared in the HParams tab."""
-        self._writer.flush()  # they go to a second file, and who reads that looks no more at the first
+        """Hyperparameters and final scores, by which the HParams tab compares runs."""
+        self._writer.flush()  # these go to a second file, and a reader of that one no longer reads the first
         plain = {k: v if isinstance(v, (bool, int, float, str)) else str(v) for k, v in settings.items()}
         self._writer.add_hparams(plain, {f"outcome/{k}": float(v) for k, v in scores.items()}, run_name=".")
 

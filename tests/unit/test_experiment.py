@@ -1,4 +1,4 @@
-"""Folds, scores, traces: what a training run does around the training, read back from where it was written."""
+"""The training loop: folds, scores, and the traces of a run, read back from its event files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from jacana_torch.aligners.bidirectional import Bidirectional
 from jacana_torch.cli import hydra as run
 from jacana_torch.errors import ConfigError
 from jacana_torch.evaluate import score
-from jacana_torch.train import loop as experiment
+from jacana_torch.train import diagnostics, loop
 from jacana_torch.train.tracking import Tracker
 from jacana_torch.types import Alignment, Example, Sentence, SentencePair
 
@@ -97,7 +97,7 @@ def test_alignments_are_there_as_text(traced):
     shown = events.Tensors("alignments/0/text_summary")[0].tensor_proto.string_val[0].decode()
     first = layerless(corpus(10, seed=2))[0].pair
     assert str(first.source) in shown and str(first.target) in shown
-    assert any(b"| hit |" in events.Tensors(tag)[0].tensor_proto.string_val[0] for tag in texts)
+    assert any(b"| correct |" in events.Tensors(tag)[0].tensor_proto.string_val[0] for tag in texts)
 
 
 def test_settings_and_outcome_are_there_to_compare_runs(traced):
@@ -129,7 +129,7 @@ def test_scoring_while_training_computes_features_once(monkeypatch):
         return Crf({"string": Counting()}, max_iterations=12)
 
     seen = Seen()
-    watch = experiment.Watch(seen, corpus(7, seed=2), every=1)
+    watch = diagnostics.Monitor(seen, corpus(7, seed=2), every=1)
     Bidirectional(direction(), direction()).fit(corpus(20), corpus(7, seed=2), watch)
     assert sum(counted) == 2 * (20 + 7)  # pairs, in whatever parts
     assert sum("dev/f1/union" in values for values, _ in seen.figures) > 5
@@ -137,7 +137,7 @@ def test_scoring_while_training_computes_features_once(monkeypatch):
 
 @dataclass
 class Seen(Tracker):
-    """Keeps what it is told."""
+    """Keeps what it gets."""
 
     figures: list = field(default_factory=list)
     texts: dict = field(default_factory=dict)
@@ -153,17 +153,15 @@ class Seen(Tracker):
 def test_every_example_is_tested_once_and_never_on_what_trained_on_it(n, k, seed):
     if k > n:
         with pytest.raises(ConfigError, match=f"cv={k}"):
-            list(experiment.folds(n, k, seed))
+            list(loop.folds(n, k, seed))
         return
     tested = []
-    for train, test in experiment.folds(n, k, seed):
+    for train, test in loop.folds(n, k, seed):
         assert not set(train) & set(test) and len(train) + len(test) == n
         assert abs(len(test) - n / k) < 1
         tested += test.tolist()
     assert sorted(tested) == list(range(n))
-    assert [t.tolist() for _, t in experiment.folds(n, k, seed)] == [
-        t.tolist() for _, t in experiment.folds(n, k, seed)
-    ]
+    assert [t.tolist() for _, t in loop.folds(n, k, seed)] == [t.tolist() for _, t in loop.folds(n, k, seed)]
 
 
 @dataclass
@@ -193,20 +191,20 @@ class Remembering:
 
 def test_cross_validation_never_shows_a_pair_to_the_model_that_aligns_it():
     examples = corpus(23)
-    found, alignments = experiment.cross_validate(Remembering, examples, 5)
+    found, alignments = loop.cross_validate(Remembering, examples, 5)
     assert not any(a.sure for a in alignments["aligned"]) and found["aligned"].pairs == 23
     assert [a.n_source for a in alignments["aligned"]] == [len(e.pair.source) for e in examples]
     with pytest.raises(KeyboardInterrupt):
-        experiment.cross_validate(lambda: Remembering(interrupted=True), examples, 5)
+        loop.cross_validate(lambda: Remembering(interrupted=True), examples, 5)
 
 
 def test_scores_are_those_of_evaluate_by_name():
     examples = corpus(12)
     gold = [e.gold for e in examples]
     empty = [Alignment(a.n_source, a.n_target) for a in gold]
-    found = experiment.scores(examples, {"forward": gold, "backward": empty})
+    found = loop.scores(examples, {"forward": gold, "backward": empty})
     assert found["forward"] == score(gold, gold) and found["backward"].f1 == 0
-    lines = experiment.table(found).splitlines()
+    lines = loop.table(found).splitlines()
     assert lines[1].split() == ["forward", "100.00", "100.00", "100.00", "100.00"]
     assert lines[2].split() == ["backward", "0.00", "0.00", "0.00", "0.00"] and "n:12" in lines[3]
 
@@ -239,21 +237,21 @@ def test_predictions_are_named_by_symmetrizer_and_hold_the_models_own():
     pair = SentencePair(Sentence(("a", "b", "c")), Sentence(("x", "y")))
     example = Example(pair, Alignment(3, 2))
     both = Bidirectional(Always(((0, 0), (2, 1))), Always(((0, 0), (1, 1))), "grow-diag")
-    found = experiment.predictions(both, [example])
-    assert set(found) == set(symmetrize.functions()) and experiment.output_name(both) == "grow_diag"
+    found = loop.predictions(both, [example])
+    assert set(found) == set(symmetrize.functions()) and loop.output_name(both) == "grow_diag"
     assert found["forward"][0].links == [(0, 0), (2, 1)] and found["backward"][0].links == [(0, 0), (1, 1)]
     assert found["intersection"][0].links == [(0, 0)] and found["union"][0].links == [(0, 0), (1, 1), (2, 1)]
-    assert experiment.output_name(Bidirectional(Always(()), Always(()), partial(symmetrize.union))) == "union"
+    assert loop.output_name(Bidirectional(Always(()), Always(()), partial(symmetrize.union))) == "union"
     own = Bidirectional(both.forward, both.backward, first_link)
-    assert experiment.predictions(own, [example])["first_link"] == own.align([pair]) != found["union"]
-    assert experiment.predictions(Remembering(), [example]) == {"aligned": [Alignment(3, 2)]}
+    assert loop.predictions(own, [example])["first_link"] == own.align([pair]) != found["union"]
+    assert loop.predictions(Remembering(), [example]) == {"aligned": [Alignment(3, 2)]}
 
 
 def test_directions_are_paired_at_equal_iterations():
-    """Forward is scored first; backward's iteration 10 meets forward's 10, and its 30 forward's last."""
+    """Forward is scored first. Backward's iteration 10 joins forward's 10, and its 30 forward's last."""
     dev = [Example(SentencePair(Sentence(("a", "b")), Sentence(("x", "y"))), Alignment(2, 2, frozenset({(0, 0)})))]
     seen = Seen()
-    watch = experiment.Watch(seen, dev, every=10)
+    watch = diagnostics.Monitor(seen, dev, every=10)
     right, wrong = Always(((0, 0),)), Always(((1, 1),))
     for iteration, aligner in ((1, wrong), (10, wrong), (20, right)):
         watch(Step("forward", iteration, 1.0, 1.0, aligner))
@@ -264,34 +262,36 @@ def test_directions_are_paired_at_equal_iterations():
     assert union == {1: 1.0, 10: 1.0, 30: 1.0} and precision == {1: 0.5, 10: 0.5, 30: 1.0}
 
 
-def test_an_alignment_as_text_says_what_was_missed_and_invented():
+def test_an_alignment_as_text_marks_links_as_correct_missed_or_spurious():
     pair = SentencePair(Sentence(("a|b", "c")), Sentence(("x", "y")))
-    shown = experiment.as_markdown(
+    shown = diagnostics.as_markdown(
         Example(pair, Alignment(2, 2, frozenset({(0, 0), (1, 1)}))), Alignment(2, 2, frozenset({(0, 0), (1, 0)}))
     )
-    assert "| a\\|b | x | hit |" in shown and "| c | x | invented |" in shown and "| c | y | missed |" in shown
+    assert "| a\\|b | x | correct |" in shown and "| c | x | spurious |" in shown and "| c | y | missed |" in shown
 
 
-def test_possible_links_are_told_where_they_count():
+def test_possible_links_are_shown_if_they_count():
     pair = SentencePair(Sentence(("a", "b")), Sentence(("x", "y")))
     example = Example(pair, Alignment(2, 2, frozenset({(0, 0)}), frozenset({(1, 1)})))
-    assert "| b | y |" not in experiment.as_markdown(example, Alignment(2, 2))
+    assert "| b | y |" not in diagnostics.as_markdown(example, Alignment(2, 2))
     seen = Seen()
-    experiment.Watch(seen, links="all").show([Alignment(2, 2)], [example])
+    diagnostics.Monitor(seen, links="all").show([Alignment(2, 2)], [example])
     assert "| b | y | missed |" in seen.texts["alignments/0"]
 
 
 @hypothesis.example(["<b>", "&amp;"])
 @given(st.lists(st.text(st.sampled_from("ab1.*_|\\`<>&[]()#+-!~:=\"'"), min_size=1), min_size=1, max_size=4))
 def test_tensorboard_shows_every_token_as_it_is(tokens):
-    """Its own reader of Markdown is asked, and the standard library what a browser shows of that."""
+    """TensorBoard's own Markdown reader makes the page, and the standard library decodes it as a browser would."""
     from tensorboard.plugin_util import markdown_to_safe_html
 
     sentence = Sentence(tuple(tokens))
     gold = Alignment(len(tokens), len(tokens), frozenset((k, k) for k in range(len(tokens))))
-    page = markdown_to_safe_html(experiment.as_markdown(Example(SentencePair(sentence, sentence), gold), gold))
+    page = markdown_to_safe_html(diagnostics.as_markdown(Example(SentencePair(sentence, sentence), gold), gold))
     paragraphs, cells = ([html.unescape(x) for x in re.findall(f"<{t}>(.*?)</{t}>", page)] for t in ("p", "td"))
-    assert paragraphs == [" ".join(tokens)] * 2 and cells == [x for token in tokens for x in (token, token, "hit")]
+    assert paragraphs == [" ".join(tokens)] * 2 and cells == [
+        x for token in tokens for x in (token, token, "correct")
+    ]
 
 
 def test_nothing_to_train_is_no_error(caplog):
@@ -303,7 +303,7 @@ def test_nothing_to_train_is_no_error(caplog):
             return []
 
     with caplog.at_level("INFO"):
-        report = experiment.fit(Fixed(), corpus(2))
+        report = loop.fit(Fixed(), corpus(2))
     assert report.converged and "nothing to train in Fixed" in caplog.text
 
 
@@ -316,5 +316,5 @@ def test_reports_of_two_parts_are_one():
 
 
 def test_a_seed_gives_the_folds_and_another_gives_others():
-    first, second = (np.concatenate([t for _, t in experiment.folds(50, 5, seed)]) for seed in (1, 2))
+    first, second = (np.concatenate([t for _, t in loop.folds(50, 5, seed)]) for seed in (1, 2))
     assert not np.array_equal(first, second)

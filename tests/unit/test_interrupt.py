@@ -92,7 +92,7 @@ def test_ctrl_c_keeps_the_best_weights_and_resume_goes_on(folder, whole, part, c
     kept = Path(out[0])
     signature = json.loads((kept / "signature.json").read_text())
     assert signature["interrupted"] is True and signature["iterations"][part] >= 4
-    command = next(line for line in err.splitlines() if "to go on: " in line).split("to go on: ")[1]
+    command = next(line for line in err.splitlines() if "to continue: " in line).split("to continue: ")[1]
     assert shlex.split(command)[-1] == f"resume={kept}" and "output=finished" in command
     model = jacana_torch.load(kept)
     assert "interrupted" in caplog.text and f"resume={kept}" in caplog.text  # whoever uses it is told

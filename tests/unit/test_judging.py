@@ -19,8 +19,7 @@ from jacana_torch import corpora
 from jacana_torch.cli import hydra as run
 from jacana_torch.evaluate.calibration import Reliability, reliability
 from jacana_torch.model import persist
-from jacana_torch.train import diagnostics as judging
-from jacana_torch.train import lettering, pictures
+from jacana_torch.train import diagnostics, pictures
 from jacana_torch.train.tracking import TensorBoard, Tracker
 from jacana_torch.types import Alignment, Example, Sentence, SentencePair
 
@@ -72,7 +71,7 @@ def kinds_of(picture: np.ndarray, m: int, n: int) -> dict[tuple[int, int], str]:
             coloured = {tuple(int(v) for v in p) for p in square if p.tolist() != [255, 255, 255]}
             assert len(coloured) <= 1
             if coloured:
-                shown[i, j] = {(0, 158, 115): "hit", (0, 114, 178): "missed", (213, 94, 0): "invented"}[
+                shown[i, j] = {(0, 158, 115): "correct", (0, 114, 178): "missed", (213, 94, 0): "spurious"}[
                     coloured.pop()
                 ]
     return shown
@@ -80,7 +79,8 @@ def kinds_of(picture: np.ndarray, m: int, n: int) -> dict[tuple[int, int], str]:
 
 def expected_kinds(gold: set, found: set) -> dict:
     return {
-        link: "hit" if link in gold & found else "missed" if link in gold else "invented" for link in gold | found
+        link: "correct" if link in gold & found else "missed" if link in gold else "spurious"
+        for link in gold | found
     }
 
 
@@ -98,7 +98,7 @@ def test_every_square_says_what_became_of_its_link(data, m, n):
 def test_kinds_are_told_apart_without_colours():
     masks = {kind: mask.tobytes() for kind, mask in pictures.SHAPES.items()}
     assert len(set(masks.values())) == 3
-    full, frame, cross = (pictures.SHAPES[kind] for kind in ("hit", "missed", "invented"))
+    full, frame, cross = (pictures.SHAPES[kind] for kind in ("correct", "missed", "spurious"))
     middle = tuple(size // 2 for size in full.shape)
     assert full[middle] and cross[middle] and not frame[middle]
     assert frame.sum() < 0.8 * full.sum() and cross.sum() < 0.7 * full.sum()
@@ -121,7 +121,7 @@ def test_bars_are_as_high_as_what_came_true():
     inner = pictures.reliability(curve)[pictures.BORDER : -pictures.BORDER, pictures.BORDER : -pictures.BORDER]
     column = inner[::-1, 10].tolist()  # from below; the diagonal is elsewhere than at the heights asked
     shown = [column[round(height * pictures.SIDE)] for height in (0.1, 0.3, 0.5, 0.65)]
-    assert shown[0] == list(pictures.MISSED) and shown[1] == shown[2] == list(pictures.INVENTED)
+    assert shown[0] == list(pictures.MISSED) and shown[1] == shown[2] == list(pictures.SPURIOUS)
     assert shown[3] == list(pictures.PAPER)
     assert column[round(0.2 * pictures.SIDE)] == list(pictures.INK) != column[round(0.6 * pictures.SIDE)]
     empty = inner[:, 3 * pictures.SIDE // 4 + 5]
@@ -135,7 +135,7 @@ WORDS = st.lists(st.text(st.characters(categories=["Lu", "Ll", "Nd"], max_codepo
 def test_words_stand_beside_their_rows_and_above_their_columns(rows, columns):
     nothing = np.zeros((len(rows), len(columns)), dtype=bool)
     matrix = pictures.matrix(nothing, nothing)
-    shown = lettering.worded(matrix, rows, columns)
+    shown = pictures.with_words(matrix, rows, columns)
     top, left = (size - inner for size, inner in zip(shown.shape[:2], matrix.shape[:2], strict=True))
     assert np.array_equal(shown[top:, left:], matrix) and (shown[:top, :left] == 255).all()
     for words, margin in ((rows, shown[top:, :left]), (columns, shown[:top, left:].transpose(1, 0, 2))):
@@ -148,7 +148,7 @@ def test_words_stand_beside_their_rows_and_above_their_columns(rows, columns):
 
 def test_a_row_s_word_ends_and_a_column_s_begins_at_the_matrix():
     nothing = np.zeros((2, 2), dtype=bool)
-    shown = lettering.worded(pictures.matrix(nothing, nothing), ["l" * 12, "l"], ["l" * 12, "l"]) < 128
+    shown = pictures.with_words(pictures.matrix(nothing, nothing), ["l" * 12, "l"], ["l" * 12, "l"]) < 128
     top, left = (size - 29 for size in shown.shape[:2])
     for short in (shown[top + 14 :, :left], shown[:top, left + 14 :][::-1].transpose(1, 0, 2)[:, ::-1]):
         (across,) = np.nonzero(short.any(axis=(0, 2)))
@@ -158,14 +158,14 @@ def test_a_row_s_word_ends_and_a_column_s_begins_at_the_matrix():
 def test_long_words_are_cut_and_rows_that_are_not_drawn_have_none():
     many = np.zeros((1000, 1), dtype=bool)
     matrix = pictures.matrix(many, many)
-    shown = lettering.worded(matrix, ["w" * 5000] * 1000, ["x"])
+    shown = pictures.with_words(matrix, ["w" * 5000] * 1000, ["x"])
     assert shown.shape[0] - matrix.shape[0] < 30 and shown.shape[1] < 250
 
 
 def test_numbers_stand_at_their_heights():
     curve = Reliability(np.array([0, 1]), np.array([0]), np.array([0]), np.array([0]))
     bare = pictures.reliability(curve)
-    shown = lettering.scaled(bare, "a", "b")
+    shown = pictures.with_scales(bare, "a", "b")
     height, left = bare.shape[0], shown.shape[1] - bare.shape[1]
     assert np.array_equal(shown[:height, left:], bare)
     upwards = [ink(shown[188 - k * 36 - 7 :][:14, left - 20 : left]) for k in range(6)]
@@ -198,19 +198,23 @@ def test_matrices_are_there_at_intervals_and_show_the_same_pairs(fitted):
             assert [e.step for e in drawn] == [1, *range(5, iterations[part] + 1, 5)]
             for event in drawn:  # gold is the same at every step, whatever is found
                 kinds = kinds_of(pixels(event), *size)
-                assert {link for link, kind in kinds.items() if kind != "invented"} == set(example.gold.sure)
+                assert {link for link, kind in kinds.items() if kind != "spurious"} == set(example.gold.sure)
 
 
 def test_chances_of_two_chains_are_those_of_every_cell(fitted):
     """The oracle asks `align` for the chance of each link that it finds."""
     model, dev = persist.load(fitted / "model"), layerless(corpus(10, seed=2))
     found = model.aligner.align([e.pair for e in dev])
-    judged = judging.Judged()
-    judged.add(model.aligner, dev, found)
-    assert len(judged.chances) == len(judged.hits) == sum(len(e.pair.source) * len(e.pair.target) for e in dev)
-    assert judged.hits.sum() == sum(len(e.gold.sure) for e in dev)
+    cells = diagnostics.CellProbabilities()
+    cells.add(model.aligner, dev, found)
+    assert (
+        len(cells.probabilities)
+        == len(cells.outcomes)
+        == sum(len(e.pair.source) * len(e.pair.target) for e in dev)
+    )
+    assert cells.outcomes.sum() == sum(len(e.gold.sure) for e in dev)
     told = sorted(chance for alignment in found for chance in alignment.confidence.values())
-    assert all(np.abs(judged.chances - chance).min() < 1e-9 for chance in told) and told
+    assert all(np.abs(cells.probabilities - chance).min() < 1e-9 for chance in told) and told
 
 
 @pytest.mark.parametrize("which", ["fitted", "validated"])
@@ -243,10 +247,10 @@ def _tensor(event) -> np.ndarray:
 
 def test_the_error_that_is_written_is_that_of_the_model(fitted):
     model, dev = persist.load(fitted / "model"), layerless(corpus(10, seed=2))
-    judged = judging.Judged()
-    judged.add(model.aligner, dev, model.aligner.align([e.pair for e in dev]))
-    candidate = judged.chances >= judging.CANDIDATE
-    wanted = reliability(judged.chances[candidate], judged.hits[candidate]).error
+    cells = diagnostics.CellProbabilities()
+    cells.add(model.aligner, dev, model.aligner.align([e.pair for e in dev]))
+    candidate = cells.probabilities >= diagnostics.CANDIDATE
+    wanted = reliability(cells.probabilities[candidate], cells.outcomes[candidate]).error
     assert read(fitted).Scalars("calibration/expected_error")[0].value == pytest.approx(wanted, abs=1e-6)
 
 
@@ -263,27 +267,27 @@ def _example(*gold: tuple[int, int], possible: tuple = ()) -> Example:
     "links, hits", [("sure", [True, False, False, False]), ("all", [True, False, False, True])]
 )
 def test_links_that_are_not_told_of_count_as_unthinkable(links, hits):
-    judged = judging.Judged(links)
+    cells = diagnostics.CellProbabilities(links)
     found = Alignment(2, 2, frozenset({(0, 0), (0, 1)}), confidence={(0, 0): 0.9, (0, 1): 0.6})
     unaligned = Example(SentencePair(Sentence(("a",)), Sentence(("x",))))
-    judged.add(Telling(), [_example((0, 0), possible=((1, 1),)), unaligned], [found, Alignment(1, 1)])
-    assert judged.chances.tolist() == [0.9, 0.6, 0, 0] and judged.hits.tolist() == hits
-    assert judged.reliability().count.sum() == 2
+    cells.add(Telling(), [_example((0, 0), possible=((1, 1),)), unaligned], [found, Alignment(1, 1)])
+    assert cells.probabilities.tolist() == [0.9, 0.6, 0, 0] and cells.outcomes.tolist() == hits
+    assert cells.reliability().count.sum() == 2
 
 
 def test_without_chances_there_are_no_curves(tmp_path):
-    judged, board = judging.Judged(), TensorBoard(tmp_path)
-    judged.add(Telling(), [_example((0, 0))], [Alignment(2, 2, frozenset({(0, 0)}))])
-    judged.show(board)
+    cells, board = diagnostics.CellProbabilities(), TensorBoard(tmp_path)
+    cells.add(Telling(), [_example((0, 0))], [Alignment(2, 2, frozenset({(0, 0)}))])
+    cells.show(board)
     board.close()
     assert not any(read(tmp_path).Tags()[kind] for kind in ("scalars", "images", "tensors"))
 
 
-def test_nothing_is_judged_or_drawn_where_nothing_is_kept(tmp_path, monkeypatch):
+def test_nothing_is_cells_or_drawn_where_nothing_is_kept(tmp_path, monkeypatch):
     def never(*_, **__):
         raise AssertionError("this takes time, and nobody looks at it")
 
-    monkeypatch.setattr(judging.Judged, "add", never)
+    monkeypatch.setattr(diagnostics.CellProbabilities, "add", never)
     monkeypatch.setattr(pictures, "matrix", never)
     monkeypatch.setattr(pictures, "reliability", never)
     for overrides in (["logger=none", "logger.every=5"], ["logger=none", "cv=2"]):

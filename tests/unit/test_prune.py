@@ -22,7 +22,7 @@ from jacana_torch.features.families.string import String
 from jacana_torch.features.grid import Grid
 from jacana_torch.model import persist
 from jacana_torch.systems.phrase.phrase_crf import PhraseCrf
-from jacana_torch.train import loop as experiment
+from jacana_torch.train import diagnostics, loop
 from jacana_torch.train.tracking import Tracker
 
 LEAST = 0.05
@@ -111,7 +111,7 @@ def test_whoever_watches_sees_the_same_columns_throughout():
 
     tracker, data = Kept(), examples(1, 20)
     crf = chain(prune=LEAST, max_iterations=8)
-    report = experiment.fit(crf, data, data[:5], experiment.Watch(tracker, data[:5], every=1))
+    report = loop.fit(crf, data, data[:5], diagnostics.Monitor(tracker, data[:5], every=1))
     assert tracker.steps == list(range(1, report.iterations["forward"] + 1))
     assert len(crf.names) < len(chain().features([e.pair for e in data]).names())
 
