@@ -1,9 +1,8 @@
-"""Distributional likeness of words from the two sentences alone (Sharma et al., 2018, Algorithm 2).
+"""Distributional similarity of words from the two sentences alone (Sharma et al., 2018, Algorithm 2).
 
-In: a `Grid` with parses. Out: six similarities for each two words that meet in a pair. A word's vector counts the
-typed dependencies it depends by ("nsubj of sleep"), all counts smoothed by 2, so no entry is zero and the vectors
-of a pair are dense. They are never written out: an entry of a context that the word was not seen in depends on
-two totals only, so such entries are summed by kind, and the few others put right one by one.
+The vector of a word counts its typed dependencies ("nsubj of sleep"), all counts smoothed by 2, so no entry is
+zero and the vectors of a pair are dense. They are never written out. The entry of a context in which the word was
+not seen depends on two totals only, so such entries are summed by totals, and the few others corrected one by one.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .api import Block
 from .dependency_trees import forests
 from .grid import Grid
 from .lexical import lower_form
@@ -24,12 +24,12 @@ Operation = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
 def positive_pmi(observed: np.ndarray, expected: np.ndarray) -> np.ndarray:
-    return np.maximum(np.log2(observed / expected), 0.0)
+    return np.asarray(np.maximum(np.log2(observed / expected), 0.0))
 
 
 def positive_ttest(observed: np.ndarray, expected: np.ndarray) -> np.ndarray:
-    """In units of counts rather than probabilities, which the similarities do not notice."""
-    return np.maximum((observed - expected) / np.sqrt(expected), 0.0)
+    """In units of counts rather than probabilities, which makes no difference to the similarities."""
+    return np.asarray(np.maximum((observed - expected) / np.sqrt(expected), 0.0))
 
 
 ASSOCIATIONS = (positive_pmi, positive_ttest)
@@ -37,11 +37,12 @@ ASSOCIATIONS = (positive_pmi, positive_ttest)
 
 @dataclass(frozen=True)
 class Contexts:
-    """How often each word (numbered through all pairs) was seen in each context (likewise), and the totals.
+    """Counts of each word in each context, both numbered through all pairs, and the totals.
 
-    `word`, `context`, `count` [S] the entries, sorted by word then context; `start`, `seen` [W] where a word's
-    entries begin and how many; `word_total` [W], `context_total` [F]; `word_pair` [W]; per pair: `n_words`,
-    `n_contexts` and `pair_total`, its tokens [P]. `source`, `target` the word of each token.
+    `word`, `context`, `count` [S] the entries, sorted by word then context; `start`, `seen` [W] the first entry
+    and the number of entries of each word; `word_total` [W], `context_total` [F]; `word_pair` [W] and
+    `context_pair` [F] the pair of each. Per pair [P]: `n_words`, `n_contexts`, and `pair_total`, its tokens.
+    `source`, `target`: the word of each token.
     """
 
     word: np.ndarray
@@ -60,8 +61,15 @@ class Contexts:
     target: np.ndarray
     smoothing: float
 
-    def association(self, measure: Operation, count: np.ndarray, word_total, context_total, pair) -> np.ndarray:
-        """The value of an entry; all arguments are smoothed here, as Algorithm 2 adds 2 to every entry."""
+    def association(
+        self,
+        measure: Operation,
+        count: np.ndarray,
+        word_total: np.ndarray,
+        context_total: np.ndarray,
+        pair: np.ndarray,
+    ) -> np.ndarray:
+        """The values of entries; all arguments are smoothed here, as Algorithm 2 adds 2 to every entry."""
         s, n_words, n_contexts = self.smoothing, self.n_words[pair], self.n_contexts[pair]
         total = self.pair_total[pair] + s * n_words * n_contexts
         expected = (word_total + s * n_contexts) * (context_total + s * n_words) / total
@@ -96,12 +104,34 @@ def own_contexts(grid: Grid, smoothing: float = 2.0) -> Contexts:
 
 
 def _forms_of(form: np.ndarray, head: np.ndarray, root: int) -> np.ndarray:
-    """[T] the form of each token's head; the root of the sentence depends on a word of its own."""
+    """[T] the form of each token's head; the root of a sentence depends on a word of its own."""
     return np.where(head >= 0, form[head], root)
 
 
+def own_blocks(grid: Grid, smoothing: float) -> tuple[tuple[Block, ...], tuple[Block, ...]]:
+    """Link and NULL blocks from the pairs' own dependencies."""
+    link, null = measure_blocks(grid, "own", *own_similarity(grid, smoothing))
+    return (link,), (null,)
+
+
+def measure_blocks(grid: Grid, prefix: str, values: np.ndarray, cell: np.ndarray) -> tuple[Block, Block]:
+    """The measures and their maximum, also without identical words, for which every measure is 1."""
+    best = values.max(axis=1, initial=0.0)
+    words = grid.words(lower_form)
+    same = np.zeros(len(best), dtype=bool)
+    same[cell] = (words.left == words.right)[words.cell]
+    unlike = np.where(same, 0.0, best)
+    names = (*MEASURES, "max", "max.not_identical")
+    table = np.column_stack([values, best, unlike])
+    null = np.column_stack([grid.row_max(best[cell]), grid.row_max(unlike[cell])])
+    return (
+        Block(tuple(f"{prefix}.{name}" for name in names), table, cell),
+        Block((f"{prefix}.row_max", f"{prefix}.row_max.not_identical"), null),
+    )
+
+
 def own_similarity(grid: Grid, smoothing: float = 2.0) -> tuple[np.ndarray, np.ndarray]:
-    """[R, 6] the MEASURES for each two words that meet in a pair, and [C] the row of each cell."""
+    """[R, 6] the MEASURES of each word pair of a sentence pair, and [C] the row of each cell."""
     contexts = own_contexts(grid, smoothing)
     size = max(len(contexts.word_pair), 1)
     code = contexts.source[grid.source_token] * size + contexts.target[grid.target_token]
@@ -118,7 +148,9 @@ def own_similarity(grid: Grid, smoothing: float = 2.0) -> tuple[np.ndarray, np.n
     return np.stack(columns, axis=1), cell
 
 
-def measures(shared: np.ndarray, left: np.ndarray, right: np.ndarray, dot: np.ndarray, norm: np.ndarray) -> list:
+def measures(
+    shared: np.ndarray, left: np.ndarray, right: np.ndarray, dot: np.ndarray, norm: np.ndarray
+) -> list[np.ndarray]:
     """Dice, Jaccard and cosine from the sum of minima, the two sums, the product and the product of the norms."""
     return [_share(2 * shared, left + right), _share(shared, left + right - shared), _share(dot, norm)]
 
@@ -129,7 +161,7 @@ def _share(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
 
 
 class _Sums:
-    """The sum over a pair's contexts of operation(entry of word x, entry of word y), for many (x, y) at once."""
+    """Sums of operation(entry of word x, entry of word y) over the contexts of a pair, for many (x, y) at once."""
 
     def __init__(self, contexts: Contexts, measure: Operation) -> None:
         self.contexts, self.measure = contexts, measure
@@ -138,7 +170,7 @@ class _Sums:
                                    c.word_pair[c.word])  # fmt: skip
         self.width = max(len(c.context_total), 1)
         self.code = c.word * self.width + c.context
-        # The kinds of contexts that a pair has: how many with each total.
+        # The contexts of a pair by their totals: how many have each.
         most = int(c.context_total.max(initial=0)) + 1
         kinds, self.kind_count = np.unique(c.context_pair * most + c.context_total, return_counts=True)
         self.kind_total = kinds % most
@@ -158,7 +190,7 @@ class _Sums:
         )
 
     def _unseen(self, operation: Operation, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """As if neither word had been seen anywhere: once for each pair and two word totals."""
+        """The sum if neither word had been seen anywhere: once for each pair and two word totals."""
         c = self.contexts
         most = int(c.word_total.max(initial=0)) + 1
         code = (c.word_pair[left] * most + c.word_total[left]) * most + c.word_total[right]
@@ -170,7 +202,7 @@ class _Sums:
         return np.bincount(row, values * self.kind_count[kind], minlength=len(first))[where]
 
     def _corrections(self, operation: Operation, x: np.ndarray, y: np.ndarray, skip_shared: bool) -> np.ndarray:
-        """What the contexts that x was seen in really give, less what `_unseen` took them for."""
+        """The true terms of the contexts in which x was seen, less what `_unseen` took them for."""
         c = self.contexts
         row, entry = _expand(c.start[x], c.seen[x])
         context = c.context[entry]
@@ -193,6 +225,6 @@ class _Sums:
 
 
 def _expand(start: np.ndarray, count: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """For each row r the numbers start[r] .. start[r] + count[r] - 1, and r beside each."""
+    """Two arrays: each row r count[r] times, and beside it the numbers start[r] .. start[r] + count[r] - 1."""
     row = np.repeat(np.arange(len(start)), count)
     return row, start[row] + np.arange(len(row)) - (np.cumsum(count) - count)[row]

@@ -1,8 +1,7 @@
-"""Distributional vectors counted over a corpus: which contexts each word was seen in, and how often.
+"""Distributional vectors counted over a corpus: the contexts in which each word was seen, and how often.
 
-In: sentences, tokenised (and parsed, for dependency contexts). Out: `CountedVectors`, which are saved as one file
-and compared by the measures of Sharma et al.'s Algorithm 2. A corpus is read once, a few thousand sentences at a
-time, and only counts are kept.
+A corpus of tokenised sentences (parsed, for dependency contexts) is read once, a few thousand sentences at a time,
+and only counts are kept. They are saved as one file, and compared by the measures of Sharma et al.'s Algorithm 2.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ import tempfile
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 
@@ -21,8 +21,10 @@ from scipy import sparse
 
 from ..errors import ConfigError, JacanaError
 from ..types import Sentence
-from .association import ASSOCIATIONS, NOTHING, measures
+from .api import Block
+from .association import ASSOCIATIONS, NOTHING, measure_blocks, measures
 from .dependency_relations import canonical
+from .grid import Grid
 from .lexical import lower_form
 
 SENTENCES_AT_A_TIME = 2000
@@ -56,7 +58,7 @@ class CountedVectors:
         object.__setattr__(self, "_tables", tables)
 
     def lookup(self, words: Sequence[str]) -> np.ndarray:
-        """[len(words)] rows, -1 for words that were not counted."""
+        """[len(words)] the row of each word, -1 if it was not counted."""
         number: dict[str, int] = self._number  # type: ignore[attr-defined]
         return np.array([number.get(lower_form(word), -1) for word in words], dtype=np.int64)
 
@@ -75,8 +77,8 @@ class CountedVectors:
             out[at] = np.stack(columns, axis=1)
         return out
 
-    def save(self, path: str | os.PathLike) -> None:
-        """One .npz, written whole or not at all."""
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write one .npz file, completely or not at all."""
         path = Path(path)
         meta = json.dumps({"format": FORMAT, "contexts": self.contexts, "total": self.total})
         text = json.dumps(self.words).encode()
@@ -98,7 +100,7 @@ class CountedVectors:
             raise
 
     @staticmethod
-    def load(path: str | os.PathLike) -> CountedVectors:
+    def load(path: str | os.PathLike[str]) -> CountedVectors:
         try:
             with np.load(path, allow_pickle=False) as file:
                 meta = json.loads(file["meta"].tobytes().decode())
@@ -115,7 +117,7 @@ class CountedVectors:
                 )
         except FileNotFoundError:
             raise JacanaError(
-                f"{path}: no such file of counted vectors; `jacana-torch count` makes them"
+                f"{path}: no such file of counted vectors; write one with `jacana-torch count`"
             ) from None
         except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
             raise JacanaError(
@@ -127,6 +129,26 @@ def _row_sums(table: sparse.csr_matrix) -> np.ndarray:
     return np.asarray(table.sum(axis=1), dtype=np.float64).ravel()
 
 
+def corpus_blocks(grid: Grid, path: str | os.PathLike[str]) -> tuple[tuple[Block, ...], tuple[Block, ...]]:
+    """Link and NULL blocks of the distsim family, from a file of counted vectors."""
+    path = os.path.abspath(os.path.expanduser(path))
+    vectors = _loaded(path, os.stat(path).st_mtime_ns if os.path.exists(path) else 0)
+    words = grid.words(lower_form)
+    row = vectors.lookup(words.values)
+    left, right = row[words.left], row[words.right]
+    values = vectors.similarity(left, right)
+    values[words.left == words.right] = 1.0  # also where the word was never counted
+    link, null = measure_blocks(grid, "corpus", values, words.cell)
+    known = ((left >= 0) & (right >= 0)).astype(np.float64)[:, None]
+    return (link, Block(("corpus.both_known",), known, words.cell)), (null,)
+
+
+@lru_cache(maxsize=2)
+def _loaded(path: str, changed: int) -> CountedVectors:
+    """Read a file once, and again if it has changed."""
+    return CountedVectors.load(path)
+
+
 def count_vectors(
     sentences: Iterable[Sentence],
     contexts: str = "window",
@@ -134,11 +156,11 @@ def count_vectors(
     min_count: int = 2,
     max_contexts: int = 200,
 ) -> CountedVectors:
-    """Count over a corpus.
+    """Count contexts of words over a corpus.
 
     `contexts`      "window": the words up to `window` places away; "dependency": the relation and the head.
-    `min_count`     words and contexts seen less often are left out (but stay in the totals).
-    `max_contexts`  how many a word keeps: those it is most strongly associated with (by the t-test).
+    `min_count`     less frequent words and contexts are left out, but count in the totals.
+    `max_contexts`  the number of contexts kept of a word: those most strongly associated with it by the t-test.
     """
     if contexts not in KINDS:
         raise ConfigError(f"contexts={contexts!r}: there are {list(KINDS)}")
@@ -167,7 +189,7 @@ def _batches(sentences: Iterable[Sentence]) -> Iterator[list[Sentence]]:
 def _added(
     table: sparse.csr_matrix | None, rows: np.ndarray, columns: np.ndarray, shape: tuple[int, int]
 ) -> sparse.csr_matrix:
-    """Equal entries are summed here, so that memory grows with distinct entries and not with the corpus."""
+    """The table with equal entries summed, so that memory grows with distinct entries and not with the corpus."""
     more = sparse.csr_matrix((np.ones(len(rows), dtype=np.int64), (rows, columns)), shape=shape)
     if table is None:
         return more
@@ -192,7 +214,7 @@ def _window_contexts(
 
 
 def _dependency_contexts(
-    sentences: list[Sentence], words: dict[str, int], kinds: dict
+    sentences: list[Sentence], words: dict[str, int], kinds: dict[object, int]
 ) -> tuple[np.ndarray, np.ndarray]:
     rows, columns = [], []
     for sentence in sentences:

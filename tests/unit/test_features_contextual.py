@@ -1,4 +1,4 @@
-"""Contextual vectors against plain Python: cosines of the checkpoint's layers, rivals by going through them."""
+"""Contextual vectors against plain Python: cosines of the checkpoint's layers, competitors by nested loops."""
 
 from __future__ import annotations
 
@@ -82,6 +82,14 @@ def test_the_encoder_reads_a_sentence_once(family, monkeypatch):
     family(grid.flipped())
     FeatureSet({"contextual": family})([p.flip() for p in pairs()])
     assert sorted(read) == sorted({side.tokens for p in pairs() for side in (p.source, p.target)})
+
+
+def test_cosines_that_differ_by_rounding_are_nobodys_best(family, monkeypatch):
+    cosine = np.array([[0.5, 0.5 + 2e-5], [0.1, 0.3]], dtype=np.float32)
+    monkeypatch.setattr(Contextual, "_cosines", lambda self, grid: [np.stack([cosine, cosine], axis=2)])
+    (block,) = family(Grid([SentencePair(Sentence(("a", "b")), Sentence(("c", "d")))])).link
+    values = dict(zip(block.names, block.dense().T.tolist(), strict=True))
+    assert values["1.row.best"] == [0, 0, 0, 1] and values["1.column.best"] == [1, 1, 0, 0]
 
 
 def test_no_pairs(family):

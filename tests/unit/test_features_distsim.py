@@ -107,7 +107,17 @@ def test_the_pairs_own_similarity_equals_dense_vectors(seed, smoothing):
             token += 1
 
 
-def test_a_pair_has_the_same_features_in_any_company():
+def test_words_as_frequent_as_expected_are_not_associated():
+    """All associations are zero but for rounding, so no similarity is left."""
+    relations = (("root", "root", "det", "root"), ("root", "det", "root", "root"))
+    for smoothing, labels in ((1.7, relations[0]), (1.7, relations[1])):
+        source = Sentence(("a",) * 4, {"head": (-1, 0, 0, 0), "deprel": labels})
+        x = SentencePair(source, Sentence(("a",), {"head": (-1,), "deprel": ("root",)}))
+        found = columns(DistSim(smoothing=smoothing)(Grid([x])).link)
+        assert not any(found[f"own.{name}"].any() for name in MEASURES)
+
+
+def test_features_do_not_depend_on_the_batch():
     pairs = random_pairs(50)
     together, start = columns(DistSim()(Grid(pairs)).link), 0
     for pair in pairs:

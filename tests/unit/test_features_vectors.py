@@ -10,14 +10,18 @@ import pytest
 
 from jacana_torch import resources
 from jacana_torch.errors import ConfigError, MissingResource
+from jacana_torch.features.families.distsim import DistSim, label_of
 from jacana_torch.features.featureset import FeatureSet, blocks_of
 from jacana_torch.features.grid import Grid
-from jacana_torch.features.vector_similarity import Vectors, label_of
 from jacana_torch.types import Sentence, SentencePair
 
 KNOWN = "red blue fox hen ran sat the barn (".split()
 WORDS = [*KNOWN, "Red", "FOX", "zyx", "Zyx", "qrs", "-LRB-"]
 STEPS = (0.3, 0.6)
+
+
+def static(*vectors: str, **settings) -> DistSim:
+    return DistSim(own=False, vectors=vectors, **settings)
 
 
 @pytest.fixture
@@ -128,25 +132,26 @@ def test_every_column_of_every_cell_equals_the_twin(seed, store):
     path, vectors = store
     pairs = random_pairs(seed)
     grid = Grid(pairs)
-    blocks = blocks_of(Vectors((path,), STEPS), grid)
+    blocks = blocks_of(static(path, steps=STEPS), grid)
     names, link = table(blocks.link)
     null_names, null = table(blocks.null)
     twins = [Twin(pair, vectors) for pair in pairs]
     for c in range(grid.n_cells):
         expected = {
-            f"tiny.{k}": float(v) for k, v in twins[grid.pair[c]].cell(int(grid.m[c]), int(grid.n[c])).items()
+            f"static.tiny.{k}": float(v)
+            for k, v in twins[grid.pair[c]].cell(int(grid.m[c]), int(grid.n[c])).items()
         }
         assert dict(zip(names, link[c], strict=True)) == pytest.approx(expected, abs=2e-6)
     for t in range(len(grid.source_pair)):
         expected = twins[grid.source_pair[t]].null(int(grid.source_position[t]))
         got = dict(zip(null_names, null[t], strict=True))
-        assert got == pytest.approx({f"tiny.{k}": float(v) for k, v in expected.items()}, abs=2e-6)
+        assert got == pytest.approx({f"static.tiny.{k}": float(v) for k, v in expected.items()}, abs=2e-6)
 
 
-def test_a_pair_has_the_same_features_in_any_company(store):
+def test_features_do_not_depend_on_the_batch(store):
     pairs = random_pairs(31)
-    _, together = table(blocks_of(Vectors((store[0],)), Grid(pairs)).link)
-    alone = [table(blocks_of(Vectors((store[0],)), Grid([pair])).link)[1] for pair in pairs]
+    _, together = table(blocks_of(static(store[0]), Grid(pairs)).link)
+    alone = [table(blocks_of(static(store[0]), Grid([pair])).link)[1] for pair in pairs]
     np.testing.assert_allclose(together, np.vstack(alone), atol=1e-6)
 
 
@@ -154,24 +159,57 @@ def test_two_sets_of_vectors_have_columns_each(store, tmp_path):
     other = tmp_path / "other.txt"
     other.write_text("red 1 0\nblue 0 1\n")
     pair = SentencePair(Sentence(("red",)), Sentence(("blue",)))
-    names, values = table(blocks_of(Vectors([store[0], str(other)], phrases=False), Grid([pair])).link)
-    assert values[0][names.index("other.cosine")] == 0 and values[0][names.index("tiny.cosine")] != 0
+    names, values = table(blocks_of(static(store[0], str(other), phrases=False), Grid([pair])).link)
+    assert values[0][names.index("static.other.cosine")] == 0 and values[0][names.index("static.tiny.cosine")] != 0
     assert not any("phrase" in name for name in names)
     assert label_of("glove-840b") == "glove-840b" and label_of("/a/b/glove.6B.50d.txt") == "glove.6B.50d"
 
 
-def test_settings_that_cannot_be(store):
+def write_vectors(path, rows: dict[str, np.ndarray]) -> str:
+    path.write_text("".join(f"{word} {' '.join(map(str, row))}\n" for word, row in rows.items()))
+    return str(path)
+
+
+def test_equal_cosines_are_nobodys_best(tmp_path):
+    """Vectors of the same numbers in another order are equally near to equal components, but for rounding."""
+    rng = np.random.default_rng(2)
+    vector, words = rng.uniform(size=50), [f"w{k}" for k in range(36)]
+    rows = {word: rng.permutation(vector) for word in words}
+    path = write_vectors(tmp_path / "same.txt", {**rows, "red": np.ones(50)})
+    pairs = [SentencePair(Sentence(("red",)), Sentence(tuple(words[k : k + 3]))) for k in range(0, 36, 3)]
+    for grid, side in ((Grid(pairs), "row"), (Grid([x.flip() for x in pairs]), "column")):
+        names, values = table(blocks_of(static(path), grid).link)
+        cosine = values[:, names.index("static.same.cosine")]
+        assert cosine.min() > 0.5 and 0 < np.ptp(cosine) < 1e-6
+        for name in (f"{side}.best", "both.best", f"free.{side}.best", "free.both.best"):
+            assert not values[:, names.index(f"static.same.{name}")].any(), name
+
+
+def test_phrases_of_opposite_words_have_no_direction(tmp_path):
+    """Their vectors cancel; what is left is rounding."""
+    up = np.random.default_rng(3).normal(size=50)
+    up[7] = 0.05 * np.linalg.norm(up)
+    down, other = -up, np.zeros(50)
+    down[7], other[7] = -1.01 * up[7], 1.0
+    path = write_vectors(tmp_path / "opposite.txt", {"up": up, "down": down, "other": other})
+    pair = SentencePair(Sentence(("up", "down")), Sentence(("other", "other")))
+    names, values = table(blocks_of(static(path), Grid([pair])).link)
+    for name in ("source_next", "source_previous", "both_next", "both_previous"):
+        assert not values[:, names.index(f"static.opposite.phrase.{name}")].any(), name
+
+
+def test_invalid_settings(store):
     for bad in ((), (store[0], store[0])):
         with pytest.raises(ConfigError):
-            Vectors(bad)
+            static(*bad)
     with pytest.raises(MissingResource, match="no-such-vectors"):
-        blocks_of(Vectors(("no-such-vectors",)), Grid(random_pairs(0)))
+        blocks_of(static("no-such-vectors"), Grid(random_pairs(0)))
 
 
 def test_empty_sentences_and_an_empty_grid(store):
     empty, full = Sentence(()), random_pairs(1, count=1)[0]
     for pairs in ([], [SentencePair(empty, empty)], [SentencePair(full.source, empty), full]):
-        batch = FeatureSet({"vectors": Vectors((store[0],))})(pairs)
+        batch = FeatureSet({"distsim": static(store[0])})(pairs)
         assert all(len(b.dense()) == sum(len(p.source) * len(p.target) for p in pairs) for b in batch.link)
 
 
@@ -179,6 +217,6 @@ def test_real_vectors_find_synonyms():
     if not resources.available("glove-840b"):
         pytest.skip("glove-840b is not installed: jacana-torch resources install glove-840b")
     pair = SentencePair(Sentence(("Physician",)), Sentence(("doctor", "Tuesday", "physician")))
-    names, values = table(blocks_of(Vectors(), Grid([pair])).link)
-    cosine = values[:, names.index("glove-840b.cosine")]
+    names, values = table(blocks_of(static("glove-840b"), Grid([pair])).link)
+    cosine = values[:, names.index("static.glove-840b.cosine")]
     assert cosine[2] == 1 and cosine[0] > 0.5 > cosine[1]

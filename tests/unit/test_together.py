@@ -31,7 +31,6 @@ from jacana_torch.features.families.wordnet import WordNet
 from jacana_torch.features.featureset import blocks_of
 from jacana_torch.features.grid import Grid
 from jacana_torch.features.string_similarity import base_of, best_of, same_word, similarities
-from jacana_torch.features.vector_similarity import Vectors
 from jacana_torch.features.word_pairs import Memory
 from jacana_torch.types import Alignment, Example, Sentence, SentencePair
 
@@ -147,7 +146,7 @@ def test_flipped_vectors(tmp_path, monkeypatch):
         path = tmp_path / f"{name}.txt"
         path.write_text("".join(f"{w} {' '.join(map(str, rng.normal(size=5).round(3)))}\n" for w in known))
         files.append(str(path))
-    assert_flipped_features(Vectors(tuple(files)), pairs)
+    assert_flipped_features(DistSim(own=False, vectors=tuple(files)), pairs)
     assert_flipped_features(DistSim(own=False, vectors=tuple(files)), pairs)
 
 

@@ -1,36 +1,42 @@
-"""The distsim family: words are alike that keep the same company, in the pair itself or in a corpus.
+"""The distsim family: distributional similarity, by static vectors, the pair's own sentences or a counted corpus.
 
-In: a `Grid`, parsed if the pair itself is to say (Sharma et al., 2018, Algorithm 2). Out: Dice, Jaccard and cosine
-of PPMI and t-test vectors, the largest of the six (their DistriSim), and the same from counts over a corpus.
+Of static vectors: the cosine of the two words, in steps for a linear model; how it compares with the other words
+of both sentences; and the cosines of two-word phrases. The other two sources give the measures of Sharma et al.
+(2018), Algorithm 2, over the dependencies of the pair (association.py) or over counts (counted_vectors.py).
 """
 
 from __future__ import annotations
 
-import os
-from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from ... import resources
 from ...errors import ConfigError
 from ..api import Block, NodeBlocks
-from ..association import MEASURES, own_similarity
-from ..grid import Grid
-from ..lexical import lower_form
-from ..string_similarity import FORM
-from ..vector_similarity import Vectors
-from ..word_pairs import WordKey, WordPairs
+from ..grid import Grid, Named
+from ..lexicon import Lexicon
+from ..padded_grid import Canvas, table_of
+from ..string_similarity import FORM, identical, identical_words
+from ..word_pairs import Signal, WordKey, WordPairs
 
 if TYPE_CHECKING:
-    from ..counted_vectors import CountedVectors
+    from ...resources.static_vectors import Vectors
+
+PAIRS_AT_A_TIME = 20_000
+CLEARLY = 1e-5  # equal cosines may differ by rounding, which depends on the batch: neither is the best
 
 
 @dataclass(frozen=True)
 class DistSim:
     """`own`: from the pair's own dependencies, all counts smoothed by `smoothing`.
-    `counts`: a file that `count_vectors(...).save` wrote, or None.
-    `vectors`: static vectors, by resource name or path; `steps` and `phrases` as in `vectors.Vectors`.
+    `counts`: a file that `jacana-torch count` wrote, or None.
+    `vectors`: static vectors, by resource name or path. `steps`: a column for cosines from each step on, of words
+    that are not identical. `phrases`: cosines of a word with the other word and its neighbour together.
     """
 
     name: str = "distsim"
@@ -43,15 +49,15 @@ class DistSim:
     key: ClassVar[WordKey] = FORM
 
     def __post_init__(self) -> None:
+        vectors = (self.vectors,) if isinstance(self.vectors, str) else tuple(self.vectors)
+        object.__setattr__(self, "vectors", vectors)
+        object.__setattr__(self, "steps", tuple(self.steps))
         if self.smoothing <= 0:
-            raise ConfigError(
-                f"smoothing={self.smoothing}: it must be more than 0, as unseen contexts are compared"
-            )
-        object.__setattr__(
-            self, "vectors", (self.vectors,) if isinstance(self.vectors, str) else tuple(self.vectors)
-        )
-        if not self.own and self.counts is None and not self.vectors:
-            raise ConfigError("distsim has nothing to compare: own=False, no counts file and no vectors")
+            raise ConfigError(f"smoothing={self.smoothing}: it must be above 0, or unseen contexts have no value")
+        if not self.own and self.counts is None and not vectors:
+            raise ConfigError("distsim has nothing to compare: set own=true, a file of counts or vectors")
+        if len(set(map(label_of, vectors))) < len(vectors):
+            raise ConfigError(f"vectors={list(vectors)}: two have the same name; columns could not be told apart")
 
     @property
     def requires(self) -> tuple[str, ...]:
@@ -62,67 +68,199 @@ class DistSim:
         """Names of the resources that it reads; vectors given as files are the user's own."""
         return tuple(name for name in self.vectors if "/" not in name and "." not in name)
 
-    @cached_property
-    def _static(self) -> Vectors | None:
-        return Vectors(self.vectors, self.steps, self.phrases) if self.vectors else None
-
     def word_blocks(self, pairs: WordPairs) -> tuple[Block, ...]:
-        return tuple(_under("static", block) for block in self._static.word_blocks(pairs)) if self._static else ()
+        blocks = []
+        for which in self.vectors:
+            blocks.append(_prefixed(which, _word_columns(resources.vectors(which), pairs, self.steps)))
+        return tuple(blocks)
 
     def __call__(self, grid: Grid) -> NodeBlocks:
-        link, null = [], []
+        link, null = list[Block](), list[Block]()
         if self.own:
-            values, cell = own_similarity(grid, self.smoothing)
-            blocks = _blocks(grid, "own", values, cell)
-            link.append(blocks[0])
-            null.append(blocks[1])
+            from ..association import own_blocks
+
+            for blocks, more in zip((link, null), own_blocks(grid, self.smoothing), strict=True):
+                blocks += more
         if self.counts is not None:
-            words = grid.words(lower_form)
-            vectors = load_counts(self.counts)
-            row = vectors.lookup(words.values)
-            left, right = row[words.left], row[words.right]
-            values = vectors.similarity(left, right)
-            values[words.left == words.right] = 1.0  # also where the word was never counted
-            blocks = _blocks(grid, "corpus", values, words.cell)
-            known = ((left >= 0) & (right >= 0)).astype(np.float64)[:, None]
-            link += [blocks[0], Block(("corpus.both_known",), known, words.cell)]
-            null.append(blocks[1])
-        if self._static is not None:
-            static = self._static(grid)
-            link += [_under("static", block) for block in static.link]
-            null += [_under("static", block) for block in static.null]
+            from ..counted_vectors import corpus_blocks
+
+            for blocks, more in zip((link, null), corpus_blocks(grid, self.counts), strict=True):
+                blocks += more
+        for which in self.vectors:
+            store, place = resources.vectors(which), grid.laid_out().place
+            shared = {"best": _competition, "phrase": _phrases} if self.phrases else {"best": _competition}
+            for name, columns in shared.items():
+                named = grid.from_either_side(("vectors", name, which), partial(columns, grid, store))
+                link.append(_prefixed(which, named, place))
+            null.append(_prefixed(which, _null_columns(grid, store)))
         return NodeBlocks(tuple(link), tuple(null))
 
 
-def _under(prefix: str, block: Block) -> Block:
-    return replace(block, names=tuple(f"{prefix}.{name}" for name in block.names))
+def label_of(name_or_path: str) -> str:
+    """The name of a set of vectors in column names, whatever folder the file is in."""
+    return Path(name_or_path).stem if "/" in name_or_path or "\\" in name_or_path else name_or_path
 
 
-def _blocks(grid: Grid, prefix: str, values: np.ndarray, cell: np.ndarray) -> tuple[Block, Block]:
-    """The measures and their maximum, also without identical words, which every measure gives 1."""
-    best = values.max(axis=1, initial=0.0)
-    words = grid.words(lower_form)
-    same = np.zeros(len(best), dtype=bool)
-    same[cell] = (words.left == words.right)[words.cell]
-    unlike = np.where(same, 0.0, best)
-    names = (*MEASURES, "max", "max.not_identical")
-    table = np.column_stack([values, best, unlike])
-    null = np.column_stack([grid.row_max(best[cell]), grid.row_max(unlike[cell])])
-    return (
-        Block(tuple(f"{prefix}.{name}" for name in names), table, cell),
-        Block((f"{prefix}.row_max", f"{prefix}.row_max.not_identical"), null, None),
+def _prefixed(which: str, named: Named, index: np.ndarray | None = None) -> Block:
+    prefix = f"static.{label_of(which)}"
+    return Block(tuple(f"{prefix}.{name}" for name in named[0]), named[1], index)
+
+
+# Static vectors: pairs of words
+
+
+def _word_columns(store: Vectors, pairs: WordPairs, steps: Sequence[float]) -> Named:
+    raw, same, known = raw_cosine(store, pairs), identical(pairs), _rows(store, pairs.lexicon) >= 0
+    unlike = np.where(same, 0.0, np.maximum(raw, 0.0))
+    left, right = known[pairs.left], known[pairs.right]
+    columns = {
+        "cosine": np.where(same, 1.0, raw),
+        "cosine.not_identical": unlike,
+        "cosine.not_identical.squared": unlike**2,
+        "known.both": left & right,
+        "known.one": left != right,
+        "known.neither": ~left & ~right,
+    }
+    for step in steps:
+        columns[f"cosine>={step}"] = unlike >= step
+    return tuple(columns), np.column_stack(list(columns.values()))
+
+
+def raw_cosine(store: Vectors, pairs: WordPairs) -> np.ndarray:
+    """[U] the cosine of the two vectors, also of identical words; 0 if one is unknown."""
+    compute = partial(_cosines, store, pairs.lexicon, pairs.left, pairs.right)
+    return pairs.shared(("vectors.raw", store.path), compute)
+
+
+def _rows(store: Vectors, lexicon: Lexicon) -> np.ndarray:
+    """[W] the row of each word in the store, -1 without a vector."""
+    return lexicon.attribute(("vectors.row", store.path), partial(_look_up, store))
+
+
+def _look_up(store: Vectors, words: Sequence[str]) -> np.ndarray:
+    row = np.asarray(store.lookup(words), np.int64)
+    return np.where(store.matrix[np.maximum(row, 0)].any(axis=1), row, -1)  # a zero vector has no direction
+
+
+def _cosines(store: Vectors, lexicon: Lexicon, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """[U] cosines of words by their numbers, 0 if one is unknown; the vector of each word is read once."""
+    row, out = _rows(store, lexicon), np.zeros(len(left))
+    asked = np.flatnonzero((row[left] >= 0) & (row[right] >= 0))
+    used, place = np.unique(np.concatenate([left[asked], right[asked]]), return_inverse=True)
+    vectors = store.rows(row[used])
+    norm = np.linalg.norm(vectors, axis=1, keepdims=True)
+    vectors /= np.where(norm > 0, norm, 1.0)  # half precision is not quite normalised
+    for start in range(0, len(asked), PAIRS_AT_A_TIME):  # so that few rows are copied at once
+        some = slice(start, start + PAIRS_AT_A_TIME)
+        a, b = vectors[place[: len(asked)][some]], vectors[place[len(asked) :][some]]
+        out[asked[some]] = np.clip(np.einsum("ud,ud->u", a, b), -1.0, 1.0)
+    return out
+
+
+# Static vectors: cells
+
+
+def _cells(grid: Grid, store: Vectors) -> tuple[np.ndarray, np.ndarray]:
+    """[C] the cosine of each cell's words, 0 if one is unknown; [C] whether they are identical."""
+    raw = grid.figure(Signal(("vectors.raw", store.path), FORM, partial(raw_cosine, store)))
+    return raw, grid.figure(identical_words) > 0
+
+
+def _competition(grid: Grid, store: Vectors) -> Named:
+    """Over the padded grid: a cell against its row and column, also among words without an identical one."""
+    laid, (raw, same) = grid.laid_out(), _cells(grid, store)
+    canvas = laid.canvas
+    same = canvas.near(canvas.field(same, laid.place), 0, 0)
+    cosine = np.where(same, 1.0, canvas.near(canvas.field(raw, laid.place), 0, 0))
+    best_row, best_column = _best_others(canvas, cosine)
+    row, column = cosine - best_row, cosine - best_column
+    taken = canvas.along_rows(canvas.row_count(same) > 0) | canvas.along_columns(canvas.column_count(same) > 0)
+    free = canvas.inside & ~taken
+    value = np.where(free, np.maximum(cosine, 0.0), 0.0)
+    best_row, best_column = _best_others(canvas, value)
+    free_row, free_column = free & (value > best_row + CLEARLY), free & (value > best_column + CLEARLY)
+    return table_of(
+        {
+            "row.best": row > CLEARLY,
+            "column.best": column > CLEARLY,
+            "both.best": (row > CLEARLY) & (column > CLEARLY),
+            "row.margin": np.clip(row, -1.0, 1.0),
+            "column.margin": np.clip(column, -1.0, 1.0),
+            "free": free,
+            "free.cosine": value,
+            "free.row.best": free_row,
+            "free.column.best": free_column,
+            "free.both.best": free_row & free_column,
+            "free.both.best.cosine": value * (free_row & free_column),
+        }
     )
 
 
-def load_counts(path: str | os.PathLike) -> CountedVectors:
-    """Read once, and again if the file has changed."""
-    path = os.path.abspath(os.path.expanduser(path))
-    changed = os.stat(path).st_mtime_ns if os.path.exists(path) else 0
-    return _load_counts(path, changed)
+def _best_others(canvas: Canvas, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """[size] the best value of the other cells of each cell's row, and of its column; 0 without other cells."""
+    row, column = canvas.best_other(np.where(canvas.inside, values, -np.inf))
+    return np.where(np.isneginf(row), 0.0, row), np.where(np.isneginf(column), 0.0, column)
 
 
-@lru_cache(maxsize=2)
-def _load_counts(path: str, changed: int) -> CountedVectors:
-    from ..counted_vectors import CountedVectors  # brings scipy.sparse, which most models do without
+def _phrases(grid: Grid, store: Vectors) -> Named:
+    """Over the padded grid: cosines of the sum of two neighbours with the other word, and of two such sums.
 
-    return CountedVectors.load(path)
+    All follow from the cosines of single words: (a + b)·c = a·c + b·c, and |a + b|² = |a|² + |b|² + 2 a·b.
+    """
+    laid, meeting, (raw, same) = grid.laid_out(), grid.meeting(FORM), _cells(grid, store)
+    canvas, known = laid.canvas, (_rows(store, meeting.lexicon) >= 0).astype(np.float64)
+    field = canvas.field(raw, laid.place)
+    source, target = canvas.no_positions()
+    source, target = source.astype(np.float64), target.astype(np.float64)
+
+    def lines(of_source: np.ndarray, of_target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        source[laid.line], target[laid.column_line] = of_source, of_target
+        return canvas.along_rows(source), canvas.along_columns(target)
+
+    known_s, known_t = lines(known[meeting.source], known[meeting.target])
+    norms_s = _phrase_norms(store, meeting.lexicon, meeting.source, grid.source_pair)
+    norms_t = _phrase_norms(store, meeting.lexicon, meeting.target, grid.target_pair)
+    here, best, out = canvas.near(field, 0, 0), np.full(canvas.size, -1.0), dict[str, np.ndarray]()
+    for name, step in (("next", 1), ("previous", -1)):
+        norm_s, norm_t = lines(norms_s[step], norms_t[step])
+        down, right = canvas.near(field, step, 0), canvas.near(field, 0, step)
+        both = here + down + right + canvas.near(field, step, step)
+        out[f"phrase.source_{name}"] = _over(here + down, norm_s * known_t)
+        out[f"phrase.target_{name}"] = _over(here + right, norm_t * known_s)
+        out[f"phrase.both_{name}"] = _over(both, norm_s * norm_t)
+        best = np.maximum.reduce([best, out[f"phrase.source_{name}"], out[f"phrase.target_{name}"]])
+    same = canvas.near(canvas.field(same, laid.place), 0, 0)
+    out["phrase.gain"] = np.where(same, 0.0, np.maximum(best - np.maximum(here, 0.0), 0.0))
+    return table_of(out)
+
+
+def _phrase_norms(store: Vectors, lexicon: Lexicon, word: np.ndarray, pair: np.ndarray) -> dict[int, np.ndarray]:
+    """[T] the length of each token's vector plus that of the next (1) or previous (-1) token; 0 without one."""
+    a, b = word[:-1], word[1:]
+    known = (_rows(store, lexicon) >= 0).astype(np.float64)
+    square = known[a] + known[b] + 2 * _cosines(store, lexicon, a, b)
+    norm = np.where(pair[:-1] == pair[1:], np.sqrt(np.maximum(square, 0.0)), 0.0)
+    return {1: np.append(norm, 0.0)[: len(word)], -1: np.append(0.0, norm)[: len(word)]}
+
+
+def _over(part: np.ndarray, norm: np.ndarray) -> np.ndarray:
+    usable = norm > 1e-3  # nearly opposite vectors cancel, and what is left is rounding
+    return np.clip(np.where(usable, part / np.where(usable, norm, 1.0), 0.0), -1.0, 1.0)
+
+
+def _null_columns(grid: Grid, store: Vectors) -> Named:
+    """[Ts] how near the nearest word of the other sentence is."""
+    (raw, same), meeting = _cells(grid, store), grid.meeting(FORM)
+    raw = np.maximum(raw, 0.0)
+    unlike, taken = grid.row_max(np.where(same, 0.0, raw)), grid.row_max(same.astype(np.float64)) > 0
+    known = (_rows(store, meeting.lexicon) >= 0)[meeting.source]
+    lonely = ~taken & known
+    columns = {
+        "row_max": grid.row_max(np.where(same, 1.0, raw)),
+        "row_max.not_identical": unlike,
+        "row_max.free": np.where(taken, 0.0, unlike),
+        "unknown": ~known,
+        "nothing_near": lonely & (unlike < 0.4),
+        "nothing_at_all": lonely & (unlike < 0.25),
+    }
+    return tuple(columns), np.column_stack(list(columns.values())).astype(np.float64)
