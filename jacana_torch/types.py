@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 from .errors import JacanaError, MissingLayer
-from .view.drawn import Drawn
 
 if TYPE_CHECKING:
     from .explain import Explanation, LinkExplanation
+    from .view.drawing import Words
 
 Link = tuple[int, int]
 
@@ -113,7 +113,7 @@ class SentencePair:
 
 
 @dataclass(frozen=True)
-class Alignment(Drawn):
+class Alignment:
     """Links (i, j) between a sentence of `n_source` tokens and one of `n_target`, 0-based.
 
     `sure` and `possible` are disjoint (a link in both is sure). `confidence` may hold a probability for any
@@ -127,6 +127,7 @@ class Alignment(Drawn):
     possible: frozenset[Link] = frozenset()
     confidence: Mapping[Link, float] = field(default_factory=dict, compare=False)
     score: float | None = field(default=None, compare=False)
+    pair: ClassVar[SentencePair | None] = None  # set by `of`
 
     def __post_init__(self) -> None:
         sure = frozenset((int(i), int(j)) for i, j in self.sure)
@@ -179,6 +180,33 @@ class Alignment(Drawn):
             {(j, i): value for (i, j), value in self.confidence.items()},
             self.score,
         )
+
+    def to_text(self, pair: Words | None = None, *, gold: Alignment | None = None, ascii: bool = False) -> str:
+        """A grid of characters for terminals.
+
+        `pair` is a SentencePair, or two sentences as lists of tokens or as strings with spaces between tokens;
+        alignments made by a model know theirs. Against `gold`, another alignment of the pair, correct links differ
+        from missed and spurious ones.
+        """
+        from .view.drawing import checked, grid
+
+        return grid(*checked(self, pair, gold), ascii=ascii)
+
+    def to_html(self, pair: Words | None = None, *, gold: Alignment | None = None) -> str:
+        """An SVG picture, to put into a page; see `to_text`. `jacana_torch.view.page` makes whole pages."""
+        from .view.drawing import checked, svg
+
+        return svg(*checked(self, pair, gold))
+
+    def to_matplotlib(self, pair: Words | None = None, *, gold: Alignment | None = None, ax: Any = None) -> Any:
+        """Matplotlib axes with the alignment as a matrix, drawn on `ax` if it is given; see `to_text`."""
+        from .view.drawing import checked, plot
+
+        return plot(*checked(self, pair, gold), ax)
+
+    def _repr_html_(self) -> str | None:
+        """The picture that notebooks show; None if the words are unknown, and they show the text instead."""
+        return None if self.pair is None else self.to_html()
 
     def __and__(self, other: Alignment) -> Alignment:
         """Links in both; sure where both say so."""

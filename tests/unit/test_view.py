@@ -1,4 +1,4 @@
-"""Alignments that show themselves, and what the page is given. What a browser makes of it, tests/browser tests."""
+"""Drawings of alignments, and the data of the page. tests/browser tests the page in a browser."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 import jacana_torch as jt
 from jacana_torch import Alignment, Example, JacanaError, Sentence, SentencePair
 from jacana_torch.view import Why, grid, kinds, page, svg
-from jacana_torch.view.layout import columns, places
-from jacana_torch.view.payload import embedded, payload
+from jacana_torch.view.drawing import columns, places
+from jacana_torch.view.pages import embedded, payload
 
 TEXT = st.text(max_size=8)
 ATTACK = "</script><script>alert(1)</script>"
@@ -42,7 +42,7 @@ def small() -> Alignment:
 GOLD = Alignment(2, 3, {(1, 1), (0, 0)})
 
 
-def test_an_alignment_of_a_model_shows_itself():
+def test_an_alignment_made_by_a_model_draws_itself():
     (alignment,) = jt.load("core").align([("The cats sleep.", "The cats are sleeping.")])
     assert alignment.pair.source.tokens == ("The", "cats", "sleep", ".")
     words = ElementTree.fromstring(alignment._repr_html_()).iter("{http://www.w3.org/2000/svg}text")
@@ -50,7 +50,7 @@ def test_an_alignment_of_a_model_shows_itself():
     assert alignment.to_text() == alignment.to_text(("The cats sleep .", "The cats are sleeping ."))
 
 
-def test_the_pair_is_no_part_of_what_an_alignment_is():
+def test_the_pair_is_not_part_of_equality_or_pickles():
     one = small()
     bare = Alignment(2, 3, {(1, 1)}, {(0, 2)})
     assert one == bare and hash(one) == hash(bare) and "too" not in repr(one)
@@ -82,11 +82,11 @@ def test_text():
 
 def test_text_against_gold_in_ascii():
     lines = small().to_text(gold=GOLD, ascii=True).splitlines()
-    assert lines[3:] == ["two   o  .  ?", "cats  .  +  .", "      # hit  o missed  ? possible"]
+    assert lines[3:] == ["two   o  .  ?", "cats  .  +  .", "      # correct  o missed  ? possible"]
 
 
 @given(aligned())
-def test_the_grid_has_a_mark_for_every_cell_and_its_columns_stand_under_each_other(case):
+def test_the_grid_has_a_mark_for_every_cell_and_aligned_columns(case):
     pair, alignment, gold = case
     marks = grid(pair.source.tokens, pair.target.tokens, kinds(alignment, gold), alignment.confidence).split("\n")
     assert all(line.isprintable() for line in marks)
@@ -104,7 +104,7 @@ def test_the_grid_has_a_mark_for_every_cell_and_its_columns_stand_under_each_oth
 
 
 @given(aligned())
-def test_kinds_are_those_of_the_sets(case):
+def test_kinds_by_set_operations(case):
     _, alignment, gold = case
     found = kinds(alignment, gold)
     by_kind = {
@@ -152,8 +152,8 @@ def test_a_plot_of_every_kind():
     drawn = {
         points.get_label(): {tuple(map(int, spot)) for spot in points.get_offsets()} for points in ax.collections
     }
-    assert drawn == {"hit": {(1, 1)}, "invented": {(2, 1)}, "missed": {(0, 0)}, "possible": {(2, 0)}}
-    ax.figure.canvas.draw()  # dollar signs are no mathematics
+    assert drawn == {"correct": {(1, 1)}, "spurious": {(2, 1)}, "missed": {(0, 0)}, "possible": {(2, 0)}}
+    ax.figure.canvas.draw()  # dollar signs are not read as mathematics
     figure, own = matplotlib.pyplot.subplots()
     assert alignment.to_matplotlib(("a b", "c d e"), ax=own) is own
     matplotlib.pyplot.close("all")
@@ -166,7 +166,7 @@ def test_without_matplotlib_a_plot_says_how_to_get_it(monkeypatch):
 
 
 class Scripts(HTMLParser):
-    """The elements of a page, and what its scripts hold, by another parser than a browser's."""
+    """The elements of a page and the text of its scripts."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -190,7 +190,7 @@ def parsed(text: str) -> tuple[list[str], dict]:
 
 
 def read_back(data: dict) -> list[tuple]:
-    """What assets/pairs.js reads, said once more."""
+    """A second reader of the data, next to assets/pairs.js."""
     out = []
     for id, source, target, flat, *_ in data["pairs"]:
         words = [(side.split(" ") if side else []) if isinstance(side, str) else side for side in (source, target)]
@@ -200,7 +200,7 @@ def read_back(data: dict) -> list[tuple]:
 
 
 @given(st.lists(aligned(), min_size=1, max_size=3))
-def test_the_page_holds_what_it_was_given(cases):
+def test_the_page_holds_the_given_alignments(cases):
     examples = [Example(pair, gold) for pair, gold, _ in cases]
     _, data = parsed(page(examples, [found for _, _, found in cases]))
     assert data["files"] == ["gold", "predicted"]
@@ -222,7 +222,7 @@ def test_no_word_becomes_markup(case):
     gold = Alignment(len(hostile.source), len(hostile.target))
     text = page([Example(hostile, gold)], title=ATTACK, files=("<script>",))
     assert parsed(text)[0] == parsed(plain)[0]
-    text.encode("utf-8")  # whatever halves of characters there were
+    text.encode("utf-8")  # lone surrogates are escaped
 
 
 def test_what_could_end_a_script_is_escaped():
@@ -231,7 +231,7 @@ def test_what_could_end_a_script_is_escaped():
     )
 
 
-def test_a_single_file_and_a_prediction_without_gold_are_shown_alike():
+def test_gold_alone_and_a_prediction_alone_give_the_same_page():
     pair, alignment = small().pair, small()
     shown = page([Example(pair, alignment)], files=["x"]), page([Example(pair)], [alignment], files=["x"])
     assert parsed(shown[0])[1] == parsed(shown[1])[1]
@@ -245,7 +245,7 @@ def test_reasons_are_packed_once_by_name():
     data = json.loads(payload(examples, None, ["x"], [explain, explain]))
     assert data["features"] == ["a", "b"] and data["verdicts"] == ["kept"]
     assert data["pairs"][0][4] == [0, [0, 1, -1, 50, 0, 100, 1, -200]]
-    assert data["pairs"][0][3] == [0, 2, 8, -1, 1, 1, 4, 500]  # a confidence that is known stays
+    assert data["pairs"][0][3] == [0, 2, 8, -1, 1, 1, 4, 500]  # a known confidence stays
 
 
 def test_predictions_must_fit():
@@ -256,7 +256,7 @@ def test_predictions_must_fit():
         page([Example(pair, GOLD)], [GOLD.flip()])
 
 
-def test_a_page_asks_for_nothing_and_allows_its_own_script_alone():
+def test_a_page_loads_nothing_and_allows_its_own_script_alone():
     text = page([Example(small().pair, small())])
     assert not re.search(r"""(?:src|href)\s*=\s*["'](?!#)|@import|url\(|https?://(?!www\.w3\.org)""", text)
     policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', text)[1]
