@@ -18,11 +18,9 @@ from collections.abc import Callable
 import torch
 
 from jacana_torch import corpora
-from jacana_torch.systems.unsupervised.em import Direction, Settings, as_expected
-from jacana_torch.systems.unsupervised.jumps import Jumps
-from jacana_torch.systems.unsupervised.lattice import Moves
-from jacana_torch.systems.unsupervised.table import Table
-from jacana_torch.systems.unsupervised.text import Text, WordPair, words_of
+from jacana_torch.systems.unsupervised.em import Direction, Settings, separate
+from jacana_torch.systems.unsupervised.hmm_lattice import Jumps, Moves
+from jacana_torch.systems.unsupervised.translation_table import Table, Text, WordPair, words_of
 
 
 def made(count: int, seed: int = 1) -> list[WordPair]:
@@ -53,14 +51,14 @@ def ours(pairs: list[WordPair], iterations: int, device: str) -> None:
         settings = Settings(0.01, 1.0, True, True, device)
         moves = Moves(0.2, 0.5, Jumps.uniform(5, device))
         direction = state["direction"] = Direction(Text(pairs), Table(), moves, settings)
-        groups = direction.text.buckets(500_000)
+        groups = direction.text.groups(500_000)
         state["batches"] = [direction.text.batch(group, device) for group in groups]
 
     def iterate(jumping: bool) -> None:
         direction = state["direction"]
         direction.clear()
         for batch in state["batches"]:
-            direction.count(batch, *as_expected([direction.expect(batch, jumping)], 1)[0])
+            direction.count(batch, *separate([direction.expect(batch, jumping)], 1)[0])
         direction.update(jumping)
         float(direction.values[0])  # wait for a GPU
 

@@ -17,9 +17,9 @@ RENAMED = {
     "jacana_torch.aligners.sultan.family.SultanLinks": "jacana_torch.systems.sultan.sultan.SultanLinks",
     "jacana_torch.aligners.ted.aligner.Ted": "jacana_torch.systems.ted.ted.Ted",
     "jacana_torch.aligners.unsupervised.agreement.Agreement":
-        "jacana_torch.systems.unsupervised.agreement.Agreement",
-    "jacana_torch.aligners.unsupervised.hmm.Hmm": "jacana_torch.systems.unsupervised.hmm.Hmm",
-    "jacana_torch.aligners.unsupervised.ibm1.Ibm1": "jacana_torch.systems.unsupervised.ibm1.Ibm1",
+        "jacana_torch.systems.unsupervised.unsupervised.Agreement",
+    "jacana_torch.aligners.unsupervised.hmm.Hmm": "jacana_torch.systems.unsupervised.unsupervised.Hmm",
+    "jacana_torch.aligners.unsupervised.ibm1.Ibm1": "jacana_torch.systems.unsupervised.unsupervised.Ibm1",
     "jacana_torch.aligners.unsupervised.thot.Thot": "jacana_torch.systems.unsupervised.thot.Thot",
     "jacana_torch.annotate.base.NoAnnotator": "jacana_torch.annotate.NoAnnotator",
     "jacana_torch.features.attachment.Attachment": "jacana_torch.features.families.attachment.Attachment",

@@ -21,7 +21,7 @@ from jacana_torch.errors import ConfigError, JacanaError
 from jacana_torch.evaluate import count, score
 from jacana_torch.evaluate.significance import differences
 from jacana_torch.symmetrize import functions
-from jacana_torch.systems.unsupervised.ibm1 import Ibm1
+from jacana_torch.systems.unsupervised.unsupervised import Ibm1
 from jacana_torch.train import loop as experiment
 
 GOLD = [e.gold for e in EXAMPLES]

@@ -13,10 +13,8 @@ from jacana_torch import corpora
 from jacana_torch.aligners.bidirectional import Bidirectional
 from jacana_torch.errors import ConfigError, CorpusError, ModelError
 from jacana_torch.evaluate import score
-from jacana_torch.systems.unsupervised.agreement import Agreement
-from jacana_torch.systems.unsupervised.directed import LONGEST, lexicon
-from jacana_torch.systems.unsupervised.hmm import Hmm
-from jacana_torch.systems.unsupervised.ibm1 import Ibm1
+from jacana_torch.systems.unsupervised.translation_table import lexicon
+from jacana_torch.systems.unsupervised.unsupervised import LONGEST, Agreement, Hmm, Ibm1
 from jacana_torch.train import loop as experiment
 from jacana_torch.types import Alignment, Example, Sentence, SentencePair
 

@@ -12,8 +12,15 @@ from hmm_twin import Pair
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jacana_torch.systems.unsupervised.jumps import JumpCounts, Jumps
-from jacana_torch.systems.unsupervised.lattice import Chains, Moves, best_paths, independent, posteriors
+from jacana_torch.systems.unsupervised.hmm_lattice import (
+    Chains,
+    JumpCounts,
+    Jumps,
+    Moves,
+    best_paths,
+    independent,
+    posteriors,
+)
 
 SIZES = st.lists(st.tuples(st.integers(1, 4), st.integers(1, 4)), min_size=1, max_size=3)
 
@@ -73,7 +80,7 @@ def test_expected_jumps_are_those_of_every_path(sizes, seed, p0, uniform):
     pairs = pairs_of(sizes, seed, p0, uniform)
     weight = [1.0 + b for b in range(len(pairs))]
     x, moves = packed(pairs, weight)
-    counts = JumpCounts.none(5, "cpu")
+    counts = JumpCounts.zeros(5, "cpu")
     posteriors(x, moves, counts)
     jump, leave, first = np.zeros((5, 5)), np.zeros((5, 5)), np.zeros((5, 5))
     for pair, times in zip(pairs, weight, strict=True):
@@ -111,7 +118,7 @@ def test_new_jumps_are_likelier_and_in_the_end_the_likeliest(seed, window, longe
     """Of counted jumps, the log-likelihood never falls, and where it stands still its slope is none."""
     draw = np.random.default_rng(seed)
     by_length = [draw.gamma(0.5, 5.0, (n, n)) * (n > 1) for n in range(1, longest + 1)]
-    counts = JumpCounts.none(longest, "cpu")
+    counts = JumpCounts.zeros(longest, "cpu")
     for n, jumps in enumerate(by_length, 1):
         counts.jump[:n, :n] += torch.as_tensor(jumps)
         counts.leave[n - 1, :n] += torch.as_tensor(jumps.sum(1))

@@ -14,12 +14,9 @@ from hypothesis import strategies as st
 from scipy.special import digamma, gammaln
 from scipy.stats import dirichlet
 
-from jacana_torch.systems.unsupervised.agreement import agreed
-from jacana_torch.systems.unsupervised.em import Direction, Settings, as_expected, iterate, shares
-from jacana_torch.systems.unsupervised.jumps import Jumps
-from jacana_torch.systems.unsupervised.lattice import Moves, Posterior
-from jacana_torch.systems.unsupervised.table import NEVER, Table
-from jacana_torch.systems.unsupervised.text import Text
+from jacana_torch.systems.unsupervised.em import Direction, Settings, agreed, iterate, separate, shares
+from jacana_torch.systems.unsupervised.hmm_lattice import Jumps, Moves, Posterior
+from jacana_torch.systems.unsupervised.translation_table import NEVER, Table, Text
 
 WORDS = "ant bee cat dog eel fox".split()
 TEXTS = st.lists(
@@ -42,7 +39,7 @@ def test_every_cell_of_a_batch_is_its_pair_of_words(pairs, most_cells):
     names = [(text.source[a], text.target[b]) for a, b in zip(s, t, strict=True)]
     assert len(set(names)) == len(names) and (np.diff(text.keys) > 0).all()
     seen = []
-    for group in text.buckets(most_cells):
+    for group in text.groups(most_cells):
         batch = text.batch(group, "cpu")
         seen += group.tolist()
         for b, k in enumerate(group.tolist()):
@@ -63,7 +60,7 @@ def test_every_cell_of_a_batch_is_its_pair_of_words(pairs, most_cells):
 def test_an_iteration_of_ibm1_is_that_of_a_plain_loop(pairs, seed):
     weights = [Random(seed + k).uniform(0.5, 3) for k in range(len(pairs))]
     d = direction(pairs, weights)
-    iterate([d], [False, False], 50, as_expected, lambda done: None)
+    iterate([d], [False, False], 50, separate, lambda done: None)
     V = len({word for source, _ in pairs for word in source})
     table, null, p0 = defaultdict(lambda: 1 / V), defaultdict(lambda: 1 / V), 0.3
     for _ in range(2):
@@ -99,7 +96,7 @@ def test_no_iteration_lowers_the_objective(prior, variational, null_prior, jumpi
     pairs = [tuple(draw.choices(WORDS, k=draw.randint(1, 9)) for _ in range(2)) for _ in range(40)]
     d = direction(pairs, [draw.uniform(0.5, 3) for _ in pairs], prior, null_prior, variational)
     values = []
-    iterate([d], [jumping] * 25, 60, as_expected, lambda done: values.append(d.objective))
+    iterate([d], [jumping] * 25, 60, separate, lambda done: values.append(d.objective))
     # The first parameters are no posterior of anything, so a variational bound counts from the second on.
     values = values[1:]
     assert values[-1] > values[0] and all(b >= a - 1e-7 for a, b in zip(values, values[1:], strict=False))
@@ -108,12 +105,12 @@ def test_no_iteration_lowers_the_objective(prior, variational, null_prior, jumpi
 def test_the_prior_of_null_is_part_of_the_objective():
     pairs = [(["ant", "bee", "ant"], ["ant", "cat"]), (["eel", "ant"], ["dog"])]
     with_it, without = direction(pairs, null_prior=2.0), direction(pairs)
-    iterate([with_it], [False], 100, as_expected, lambda done: None)
+    iterate([with_it], [False], 100, separate, lambda done: None)
     without.values, without.null, without.moves = with_it.values.clone(), with_it.null.clone(), with_it.moves
     logs = float(with_it.null[:-1].log().sum())
     for d in (with_it, without):
         d.clear()
-        iterate([d], [False], 100, as_expected, lambda done: None)
+        iterate([d], [False], 100, separate, lambda done: None)
     assert with_it.objective == pytest.approx(without.objective + 2.0 * logs)
 
 
@@ -169,11 +166,11 @@ def test_directions_that_agree_count_what_both_believe(seed, M, N):
 def test_words_that_nobody_saw_go_by_their_spelling():
     pairs = [(["ant", "bee"], ["ant", "cat"]), (["ant"], ["ant"]), (["bee"], ["cat"])]
     d = direction(pairs)
-    iterate([d], [False] * 5, 100, as_expected, lambda done: None)
+    iterate([d], [False] * 5, 100, separate, lambda done: None)
     table = d.table()
     sources, targets = ["ant", "zebra", "bee", "zebras"], ["ant", "zebra", "cat"]
-    s, t = np.divmod(np.arange(12), 3)
-    found = table.between(sources, targets, s, t).reshape(4, 3)
+    text, found = Text([(sources, targets)]), np.zeros((4, 3))
+    found[text.numbers] = table.between(text)
     number = {word: k for k, word in enumerate(table.source)}
     known = {(k % 2, k // 2): p for k, p in zip(table.keys.tolist(), table.probability, strict=True)}
     others = {word: k for k, word in enumerate(table.target)}
@@ -186,5 +183,5 @@ def test_words_that_nobody_saw_go_by_their_spelling():
 
 
 def test_a_table_without_any_words():
-    assert Table().between(["ant"], ["ant"], np.zeros(1, int), np.zeros(1, int))[0] == 0.5
+    assert Table().between(Text([(["ant"], ["ant"])]))[0] == 0.5
     assert len(Table.of_state(Table().state())) == 0

@@ -25,7 +25,7 @@ from jacana_torch.features.families.context import Context
 from jacana_torch.features.families.distortion import Distortion
 from jacana_torch.features.families.string import String
 from jacana_torch.symmetrize import functions
-from jacana_torch.systems.unsupervised.hmm import Hmm
+from jacana_torch.systems.unsupervised.unsupervised import Hmm
 from jacana_torch.types import Alignment, Example, Sentence, SentencePair
 
 WORDS = ("a", "barn", "barns", "red", "read", "Reds", "7", "b")

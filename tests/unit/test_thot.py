@@ -124,7 +124,7 @@ def test_mistakes_are_told(thot):
     aligner.fit(TRAINING)
     state = aligner.state()
     for name in ("files.../outside", "files.a/b"):
-        with pytest.raises(ConfigError, match="no file"):
+        with pytest.raises(ConfigError, match="is not a file"):
             Thot().restore({**state, name: np.zeros(3, np.uint8)})
     other = Thot(model="ibm1")
     other.restore({k: v for k, v in state.items() if not k.endswith(("lexnd", "yml", "svcb"))})

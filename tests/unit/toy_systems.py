@@ -81,8 +81,8 @@ ALIGNERS: dict[str, dict[str, Any]] = {
     "lacking": {"_target_": "jacana_torch.systems.sultan.sultan.Sultan", "paraphrases": "nowhere"},
     "both": {
         "_target_": "jacana_torch.aligners.bidirectional.Bidirectional",
-        "forward": {"_target_": "jacana_torch.systems.unsupervised.ibm1.Ibm1"},
-        "backward": {"_target_": "jacana_torch.systems.unsupervised.ibm1.Ibm1"},
+        "forward": {"_target_": "jacana_torch.systems.unsupervised.unsupervised.Ibm1"},
+        "backward": {"_target_": "jacana_torch.systems.unsupervised.unsupervised.Ibm1"},
     },
 }
 

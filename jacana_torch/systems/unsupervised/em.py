@@ -1,7 +1,6 @@
-"""Expectation-maximisation of one direction: what is being learnt, and the two halves of an iteration.
+"""Expectation-maximisation of a translation table and moves, for one direction or several together.
 
-A text and first parameters in; a table and moves that make the text likelier out. How two directions train
-together is the business of agreement.py.
+`agreed` makes two directions learn together (Liang, Taskar & Klein 2006).
 """
 
 from __future__ import annotations
@@ -13,18 +12,21 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .jumps import JumpCounts
-from .lattice import Chains, Moves, Posterior, independent, posteriors
-from .table import Table
-from .text import Batch, Text
+from .hmm_lattice import JumpCounts, Moves, Posterior, independent, posteriors
+from .translation_table import Batch, Table, Text
+
+Counted = tuple[Tensor, Tensor]  # posteriors of links [M, B, N] and of NULL [M, B], as a direction counts them
 
 
 @dataclass(frozen=True)
 class Settings:
-    """`prior` is a Dirichlet prior of what each target word stands for, over the whole vocabulary. Where it is
-    `variational`, expected logarithms count, so that rare words do not collect whatever they stand beside; else as
-    many occurrences are added to those counted. `null_prior` occurrences of every word are added to NULL's.
-    `learn_p0` estimates the chance of NULL, which stays as it is otherwise."""
+    """How parameters are estimated from counts.
+
+    `prior` is a symmetric Dirichlet prior of the source words of each target word, over the whole vocabulary. If
+    `variational`, expected logarithms are taken, so that rare words do not collect their accidental contexts; else
+    as many occurrences are added to the counts. `null_prior` occurrences of every word are added to NULL's.
+    `learn_p0` estimates the probability of NULL, which is constant otherwise.
+    """
 
     prior: float
     null_prior: float
@@ -34,47 +36,49 @@ class Settings:
 
 
 class Direction:
-    """A direction in training. `values` [U+1] and `null` [V+1] are its probabilities, with a 0 for padding."""
+    """A direction in training. `values` [U+1] and `null` [V+1] are its probabilities, with a 0 for padding.
+
+    Before any training, every source word is equally likely; `known` continues an earlier training.
+    """
 
     def __init__(self, text: Text, known: Table, moves: Moves, settings: Settings) -> None:
         self.text, self.moves, self.settings = text, moves, settings
         self.row = torch.as_tensor(text.numbers[1], device=settings.device)
-        values, null = first_values(text, known)
+        V = len(text.source)
+        values = known.between(text) if len(known) else np.full(len(text.keys), 1.0 / V)
+        null = known.of_null(text.source) if len(known) else np.full(V, 1.0 / V)
         self.values = torch.as_tensor(np.append(values, 0.0), device=settings.device)
         self.null = torch.as_tensor(np.append(null, 0.0), device=settings.device)
-        self._cost = 0.0  # of the parameters as they are, under their prior
+        self._cost = 0.0  # of the present parameters, under their prior
         self.clear()
 
     def clear(self) -> None:
-        """Before an iteration: nothing is counted yet."""
+        """Reset all counts before an iteration."""
         self._links, self._nulls = torch.zeros_like(self.values), torch.zeros_like(self.null)
-        self._jumps = JumpCounts.none(int(self.text.n_target.max()), self.settings.device)
+        self._jumps = JumpCounts.zeros(int(self.text.n_target.max()), self.settings.device)
         self._log_likelihood, self._tokens = 0.0, 0.0
 
-    def chains(self, batch: Batch) -> Chains:
-        return batch.chains(self.values, self.null)
-
     def expect(self, batch: Batch, jumping: bool) -> Posterior:
-        """Posteriors under the parameters as they are; jumps and likelihood are counted."""
-        x = self.chains(batch)
+        """Posteriors under the present parameters. Jumps and likelihood are counted."""
+        x = batch.chains(self.values, self.null)
         found = posteriors(x, self.moves, self._jumps) if jumping else independent(x, self.moves.p0)
         self._log_likelihood += float(found.log_likelihood @ batch.weight)
         return found
 
     def count(self, batch: Batch, link: Tensor, null: Tensor) -> None:
-        """Take these as the chances of each link and of NULL; they are spent."""
+        """Count these posteriors of links and NULL, which are overwritten."""
         self._links.index_add_(0, batch.cell.flatten(), link.mul_(batch.weight[:, None]).flatten())
         self._nulls.index_add_(0, batch.word.flatten(), null.mul_(batch.weight).flatten())
         self._tokens += float(batch.sizes.double() @ batch.weight)
 
     @property
     def objective(self) -> float:
-        """Log-likelihood plus log prior (of a variational one, the lower bound that takes their place) under the
-        parameters that the last iteration started from. No iteration lowers it."""
+        """Log-likelihood plus log prior (for a variational prior, their lower bound) of the parameters before the
+        last update. No iteration lowers it."""
         return self._log_likelihood - self._cost_before
 
     def update(self, jumping: bool) -> None:
-        """The parameters that fit what was counted best."""
+        """Set the parameters that fit the counts best."""
         self._cost_before = self._cost
         settings, V = self.settings, len(self.text.source)
         nulls = self._nulls[:-1] + settings.null_prior
@@ -96,8 +100,11 @@ class Direction:
 
 
 def shares(counts: Tensor, row: Tensor, V: int, prior: float, variational: bool) -> tuple[Tensor, float]:
-    """[U] each count's share of its row, of V places, most of them not counted and equally likely; and what the
-    prior costs. A variational one costs the divergence of the rows' distributions from it."""
+    """[U] each count's share of its row of V places, and the cost of the prior.
+
+    Places without a count are equally likely. A variational prior costs the divergence of the rows' distributions
+    from it.
+    """
     n_rows = int(row.max()) + 1
     sums = counts.new_zeros(n_rows).index_add_(0, row, counts).add_(prior * V).clamp_min_(1e-300)
     if variational:
@@ -113,34 +120,37 @@ def shares(counts: Tensor, row: Tensor, V: int, prior: float, variational: bool)
     return found, -prior * float(found.log().sum() + uncounted @ (prior / sums).log())
 
 
-def first_values(text: Text, known: Table) -> tuple[np.ndarray, np.ndarray]:
-    """What an earlier training found, where there was one; else every source word is as likely as any other."""
-    if not len(known):
-        flat = 1.0 / len(text.source)
-        return np.full(len(text.keys), flat), np.full(len(text.source), flat)
-    return known.between(text.source, text.target, *text.numbers), known.of_null(text.source)
-
-
-def as_expected(found: Sequence[Posterior], iteration: int) -> list[tuple[Tensor, Tensor]]:
-    """Directions that know nothing of each other."""
+def separate(found: Sequence[Posterior], iteration: int) -> list[Counted]:
+    """Each direction counts its own posteriors."""
     return [(part.link, part.null) for part in found]
+
+
+def agreed(found: Sequence[Posterior]) -> list[Counted]:
+    """Both directions count the product of their posteriors, and the rest of each word as NULL."""
+    forward, backward = found
+    both = forward.link * backward.link.permute(2, 1, 0)  # [M, B, N]
+    out = []
+    for own, link in ((forward, both), (backward, both.permute(2, 1, 0).clone())):
+        left = (1 - link.sum(2)).clamp_min(0.0)
+        out.append((link, torch.where(own.null > 0, left, 0.0)))  # no NULL in the padding
+    return out
 
 
 def iterate(
     directions: Sequence[Direction],
     stages: Sequence[bool],
     most_cells: int,
-    meet: Callable[[Sequence[Posterior], int], Sequence[tuple[Tensor, Tensor]]],
+    combine: Callable[[Sequence[Posterior], int], Sequence[Counted]],
     after: Callable[[int], None],
 ) -> int:
-    """Train directions over the same pairs together, an iteration for each of `stages`: True where words jump.
+    """Train directions over the same pairs together, one iteration for each of `stages`: True if words jump.
 
-    `meet` makes of the posteriors of all directions, in an iteration of that number (from 1), the chances of links
-    and NULL that each one counts. `after` is called with the number of each iteration. Ctrl-C after the first ends
-    the training; how many were done.
+    `combine(posteriors, iteration)` makes what each direction counts of the posteriors of all,
+    `after(iteration)` is called at the end of each; iterations count from 1. Returns how many were done: Ctrl-C
+    after the first ends the training.
     """
     device = directions[0].settings.device
-    groups = directions[0].text.buckets(most_cells)
+    groups = directions[0].text.groups(most_cells)
     batches = [[direction.text.batch(group, device) for direction in directions] for group in groups]
     done = 0
     try:
@@ -149,7 +159,7 @@ def iterate(
                 direction.clear()
             for batch in batches:
                 both = list(zip(directions, batch, strict=True))
-                found = meet([direction.expect(part, jumping) for direction, part in both], done + 1)
+                found = combine([direction.expect(part, jumping) for direction, part in both], done + 1)
                 for (direction, part), (link, null) in zip(both, found, strict=True):
                     direction.count(part, link, null)
             for direction in directions:

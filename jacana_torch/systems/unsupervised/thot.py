@@ -1,7 +1,6 @@
-"""IBM 1-4, HMM, fast_align and eflomal as the package sil-thot (an extra) has them: the GIZA++ row of the tables.
+"""IBM 1-4, HMM, fast_align and eflomal from the optional package sil-thot: the GIZA++ row of the papers' tables.
 
-In one direction; `Bidirectional` runs two. Examples in, thot's model files out, kept as arrays; pairs in, links
-out.
+`Thot` aligns in one direction, and `Bidirectional` runs two. A trained model is thot's own files, kept as arrays.
 """
 
 from __future__ import annotations
@@ -18,15 +17,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ...aligners.base import TrainingReport, Watcher
+from ...aligners.base import State, TrainingReport, Watcher
 from ...errors import ConfigError, MissingResource, ModelError
 from ...types import Alignment, Example, SentencePair, trusted
-from .directed import lexicon, read_text
-from .text import FORMS, WordPair, words_of
+from .translation_table import FORMS, WordPair, lexicon, numbered, read_text, words_of
 
 log = logging.getLogger(__name__)
 
-# Each model and those that it starts from.
+# Each model, after those that initialise it.
 CHAINS: Mapping[str, tuple[str, ...]] = {
     "ibm1": ("ibm1",),
     "ibm2": ("ibm1", "ibm2"),
@@ -37,24 +35,22 @@ CHAINS: Mapping[str, tuple[str, ...]] = {
     "eflomal": ("eflomal",),
 }
 _CLASSES = {name: f"{name.capitalize()}AlignmentModel" for name in CHAINS} | {"fast_align": "FastAlignModel"}
-_SENTENCES = (
-    "src",
-    "trg",
-    "srctrgc",
-)  # thot writes its training text beside its model: no part of what was learnt
+_SENTENCES = ("src", "trg", "srctrgc")  # the training text, which thot writes beside its model and does not need
 _SUFFIX = re.compile(r"[A-Za-z0-9_]+(\.[0-9]+)?")
 _UNKNOWN = "?"
 
 
 @dataclass
 class Thot:
-    """`model` is one of CHAINS. Those that it starts from are trained first: `iterations` of each, and
-    `fertility_iterations` of IBM 3 and 4, as Moses does; eflomal knows its own.
+    """One of thot's models in one direction.
 
-    `form`, `lexicon` and `text` are as in directed.py, but extra pairs come in whole numbers, for thot does not
-    weigh them; `variational` is thot's own smoothing, without which rare words collect whatever they stand beside.
-    A word that was not in the training text goes to the same word, where there is one. There are no confidences.
-    Training starts from nothing each time.
+    `model` is a key of CHAINS. The models that initialise it are trained first: `iterations` of each, and
+    `fertility_iterations` of IBM 3 and 4, as in Moses. eflomal sets its own number.
+
+    `form`, `lexicon` and `text` are as in `OneDirection`, but thot takes whole numbers of extra pairs.
+    `variational` is thot's own smoothing, without which rare words collect their accidental contexts. A word
+    that is not in the training text is linked to the same word, if the other sentence has it. There are no
+    confidences. Training always starts anew.
     """
 
     model: str = "ibm4"
@@ -74,16 +70,20 @@ class Thot:
     requires: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
-        for name, value, known in (("model", self.model, CHAINS), ("form", self.form, FORMS)):
-            if value not in known:
-                raise ConfigError(f"{name}={value!r} is none of {', '.join(known)}")
-        for name, least in (("lexicon", 0), ("iterations", 1), ("fertility_iterations", 1)):
-            if getattr(self, name) < least:
-                raise ConfigError(f"{name}={getattr(self, name)}: must be at least {least}")
+        for name, choice, known in (("model", self.model, tuple(CHAINS)), ("form", self.form, tuple(FORMS))):
+            if choice not in known:
+                raise ConfigError(f"{name}={choice!r}: choose one of {', '.join(known)}")
+        for name, value, least in (
+            ("lexicon", self.lexicon, 0),
+            ("iterations", self.iterations, 1),
+            ("fertility_iterations", self.fertility_iterations, 1),
+        ):
+            if value < least:
+                raise ConfigError(f"{name}={value}: must be at least {least}")
         self.text = [self.text] if isinstance(self.text, str) else list(self.text or ())
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_loaded": None}  # worker processes load it again
+        return {**self.__dict__, "_loaded": None}  # a worker process loads it again
 
     def fit(
         self, examples: Sequence[Example], dev: Sequence[Example] = (), watch: Watcher | None = None
@@ -95,7 +95,10 @@ class Thot:
             raise ConfigError(
                 f"there is nothing to train on: no pair has words on both sides, up to {longest} of them"
             )
-        self._source, self._target = (_numbered(side) for side in zip(*kept, strict=True))
+        self._source, self._target = {}, {}
+        for source, target in kept:
+            numbered(source, self._source)
+            numbered(target, self._target)
         model = self._trained(kept)
         self._files, self._loaded = _written(model), None
         notes: tuple[str, ...] = ()
@@ -105,7 +108,7 @@ class Thot:
         return TrainingReport(iterations={self.part: self.iterations}, notes=notes)
 
     def _trained(self, words: Sequence[WordPair]) -> Any:
-        """In thot's words, our target is its source: that is the side whose words may stand for several."""
+        """Our target is thot's source: the side whose words may have several links."""
         model: Any = None
         for name in CHAINS[self.model]:
             before, model = model, _made(name, *([] if model is None else [model]))
@@ -130,7 +133,7 @@ class Thot:
                 model.add_sentence_pair(_named([word], self._target), _named([word], self._source), 1.0)
 
     def align(self, pairs: Sequence[SentencePair]) -> list[Alignment]:
-        """The best alignment by thot's lights; its log probability per source word is the score."""
+        """The best alignments, each with its log probability per source word as the score."""
         return [self._one(pair) for pair in pairs]
 
     def _one(self, pair: SentencePair) -> Alignment:
@@ -141,8 +144,8 @@ class Thot:
         model = self._model()
         if max(m, n) > model.max_sentence_length:
             raise ConfigError(
-                f"a pair of {m} x {n} tokens is more than thot's {self.model} aligns ({model.max_sentence_length} "
-                "on a side): split it into sentences"
+                f"a pair of {m} x {n} tokens exceeds the limit of thot's {self.model}, "
+                f"{model.max_sentence_length} tokens per side: split it into sentences"
             )
         score, matrix = model.get_best_alignment(_named(target, self._target), _named(source, self._source))
         columns = {i: j - 1 for i, j in enumerate(matrix.to_list()[:m]) if j > 0}
@@ -156,15 +159,15 @@ class Thot:
             self._loaded = _read(self.model, self._files)
         return self._loaded
 
-    def state(self) -> dict[str, np.ndarray | list[str]]:
+    def state(self) -> State:
         files = {f"files.{suffix}": content for suffix, content in self._files.items()}
         return {"source": list(self._source), "target": list(self._target), **files}
 
-    def restore(self, state: Mapping[str, np.ndarray | list[str]]) -> None:
+    def restore(self, state: State) -> None:
         files = {k.removeprefix("files."): np.asarray(v) for k, v in state.items() if k.startswith("files.")}
         for suffix, content in files.items():
             if not _SUFFIX.fullmatch(suffix) or content.dtype != np.uint8:
-                raise ConfigError(f"{suffix!r} is no file of a thot model")
+                raise ConfigError(f"{suffix!r} is not a file of a thot model: the model's files are damaged")
         self._source, self._target = (
             {word: i for i, word in enumerate(state[side])} for side in ("source", "target")
         )
@@ -172,7 +175,7 @@ class Thot:
 
 
 def _made(name: str, *start: Any) -> Any:
-    """A model of that name; thot is asked for only where it is needed."""
+    """A new model of that name, initialised by another. thot is imported on first use."""
     try:
         module = import_module("thot.alignment")
     except ImportError as error:
@@ -183,7 +186,7 @@ def _made(name: str, *start: Any) -> Any:
 
 
 def _written(model: Any) -> dict[str, np.ndarray]:
-    """What a model writes to disk, by the ends of its files' names."""
+    """The files that a model writes, by the ends of their names."""
     with tempfile.TemporaryDirectory() as folder:
         if not model.print(f"{folder}/m"):
             raise ModelError(f"thot could not write its model to {folder}: is the disk full?")
@@ -202,23 +205,15 @@ def _read(name: str, files: Mapping[str, np.ndarray]) -> Any:
     return model
 
 
-def _numbered(sentences: Sequence[Sequence[str]]) -> dict[str, int]:
-    number: dict[str, int] = {}
-    for sentence in sentences:
-        for word in sentence:
-            number.setdefault(word, len(number))
-    return number
-
-
 def _named(words: Sequence[str], numbers: Mapping[str, int]) -> list[str]:
-    """Words as thot sees them: numbers, for its files cannot hold blanks, and some words mean something to it."""
+    """Words as numbers, since thot's files cannot contain blanks and some words have a meaning to it."""
     return [str(numbers.get(word, _UNKNOWN)) for word in words]
 
 
 def _same_unknown(
     source: Sequence[str], target: Sequence[str], known_source: Mapping[str, int], known_target: Mapping[str, int]
 ) -> Iterator[tuple[int, int]]:
-    """Source words that nobody has seen, with the place of the same word nearest to the diagonal."""
+    """Unknown source words, each with the place of the same target word that is nearest to the diagonal."""
     for i, word in enumerate(source):
         if word not in known_source and word not in known_target and word in target:
             places = [j for j, other in enumerate(target) if other == word]
