@@ -1,4 +1,4 @@
-"""The benchmarks' own instruments, where they could be wrong. No test here looks at a time."""
+"""The instruments of the benchmarks. No test depends on measured times."""
 
 from __future__ import annotations
 
@@ -49,28 +49,28 @@ CORPUS = st.lists(st.tuples(*[st.lists(WORD, min_size=1, max_size=4)] * 2), min_
 
 @settings(max_examples=30, deadline=None)
 @given(CORPUS, st.integers(1, 60), st.integers(0, 5))
-def test_no_pair_comes_twice_however_small_the_corpus(corpus, count, seed):
+def test_pairs_are_distinct_even_if_the_corpus_is_small(corpus, count, seed):
     pairs = list(text.perturbed(corpus, count, seed))
     assert len({(tuple(s), tuple(t)) for s, t in pairs}) == len(pairs) == count
     assert all(word and " " not in word for pair in pairs for side in pair for word in side)
 
 
-def test_a_tenth_of_the_words_are_misspelt_and_no_token_is_lost():
+def test_a_tenth_of_the_words_are_misspelt_and_lengths_stay():
     corpus = [(4 * "the quick heron waded slowly through cold shallow water".split(), "one heron waded .".split())]
     pairs = list(text.perturbed(corpus, 500))
     assert all((len(s), len(t)) == (36, 4) for s, t in pairs)
     changed = sum(a != b for s, t in pairs for a, b in zip([*s, *t], [*corpus[0][0], *corpus[0][1]], strict=True))
-    assert 0.09 < changed / (39 * 500) < 0.115  # a little above a tenth: a pair that came before is changed more
+    assert 0.09 < changed / (39 * 500) < 0.115  # a little above a tenth: repeated pairs are changed more
 
 
-def test_a_misspelt_word_is_another_word():
+def test_a_misspelt_word_differs_in_one_letter():
     rng = random.Random(0)
     for word in ("ab", "abc", "aaaa", "letters") * 200:
         other = text.misspelt(rng, word)
         assert other != word and other[0] == word[0] and len(other) - len(word) in (0, 1)
 
 
-def test_made_up_pairs_are_distinct_of_the_lengths_asked_for_and_their_links_fit(tmp_path):
+def test_generated_pairs_are_distinct_with_lengths_and_links_in_range(tmp_path):
     found = list(text._made(300, seed=3))
     assert len({(tuple(s), tuple(t)) for s, t, _ in found}) == 300
     for source, target, links in found:
@@ -91,7 +91,7 @@ NAP = "time.sleep(0.4)"
 
 
 @needs_proc
-def test_the_meter_sees_what_a_process_and_its_child_hold():
+def test_the_meter_sums_a_process_and_its_child():
     alone = command([sys.executable, "-c", HOLD + NAP, "150"], meter=True)
     child = f"import subprocess; subprocess.run([sys.executable, '-c', {HOLD + NAP!r}, '100'])"
     both = command([sys.executable, "-c", HOLD + child, "150"], meter=True)
@@ -101,8 +101,8 @@ def test_the_meter_sees_what_a_process_and_its_child_hold():
 
 
 @needs_proc
-def test_a_child_that_has_yet_to_run_its_program_holds_nothing(tmp_path):
-    gate = tmp_path / "gate"  # the child waits here, in its parent's memory
+def test_a_child_before_exec_does_not_count(tmp_path):
+    gate = tmp_path / "gate"  # the child waits here, sharing its parent's memory
     os.mkfifo(gate)
     spawn = f"import os; os.posix_spawn('/bin/true', ['true'], {{}}, file_actions=[(0, 9, {str(gate)!r}, 0, 0)])"
     process = subprocess.Popen([sys.executable, "-c", HOLD + spawn, "100"])
@@ -114,13 +114,13 @@ def test_a_child_that_has_yet_to_run_its_program_holds_nothing(tmp_path):
     assert 100 < held < 140
 
 
-def test_the_meter_survives_a_process_that_is_gone():
+def test_the_meter_survives_a_process_that_has_ended():
     process = subprocess.Popen([sys.executable, "-c", ""])
     process.wait()
     assert not any(Memory(process.pid).stop())
 
 
-def test_peaks_by_parts_of_the_time():
+def test_peaks_of_equal_spans_of_time():
     run = Finished(0, 1.0, 1.0, [3.0, 1.0, 2.0, 5.0, 4.0])
     assert run.peak == 5.0
     assert run.peaks(1) == [5.0] and run.peaks(2) == [3.0, 5.0] and run.peaks(9) == run.memory
@@ -128,7 +128,7 @@ def test_peaks_by_parts_of_the_time():
 
 
 @needs_proc
-def test_the_peak_of_a_function_is_what_it_adds():
+def test_the_peak_of_a_function_is_what_it_allocates():
     megabytes = peak_of(functools.partial, bytearray, 64 * 2**20)
     assert megabytes and 63 < megabytes < 70
     assert peak_of(dict.get, {}, "nothing") is None
@@ -145,7 +145,7 @@ def test_median_quartiles_and_ratios_by_hand():
     assert ratio(two, four) == {"median": 2.0, "low": 2.5 / 3.75, "high": 6.0}
 
 
-def test_runs_take_turns():
+def test_functions_take_turns():
     calls = []
     found = timings({name: functools.partial(calls.append, name) for name in "ab"}, seconds=1e-9)
     assert calls == list("ab" * 6)  # one to warm up
@@ -153,11 +153,11 @@ def test_runs_take_turns():
 
 
 @given(st.floats(-2, 3), st.floats(0.01, 100))
-def test_the_exponent_of_a_power_is_found(power, factor):
+def test_the_exponent_of_a_power_is_fitted(power, factor):
     assert scaling.slope([(x, factor * x**power) for x in (12.0, 24.0, 96.0)]) == pytest.approx(power, abs=1e-9)
 
 
-def test_figures_are_shown_with_their_quartiles():
+def test_figures_are_formatted_with_quartiles():
     assert shown({"median": 1234.5, "low": 0.01234, "high": 99.96, "runs": 3}) == "1,234 (0.0123–100)"
     assert shown(None) == "not run"
 
@@ -165,7 +165,7 @@ def test_figures_are_shown_with_their_quartiles():
 # Training's log
 
 
-def test_directions_are_read_from_a_log_even_if_they_take_turns():
+def test_directions_are_parsed_from_an_interleaved_log():
     lines = [
         (0.5, "9 pairs to train on, 0 to score on"),
         (1.0, "forward    1  loss 30.0  |g| 3e+03"), (1.5, "backward    1  loss 40.0  |g| 3e+03"),
@@ -180,7 +180,7 @@ def test_directions_are_read_from_a_log_even_if_they_take_turns():
         train.directions(lines[:2])
 
 
-def test_a_real_training_says_what_the_benchmark_reads(tmp_path):
+def test_the_log_of_a_real_training_is_parsed(tmp_path):
     missing = [name for name in ("tagger", "wordnet", "glove-840b") if not resources.available(name)]
     if missing:
         pytest.skip(f"training with the default features needs {', '.join(missing)}")
@@ -201,7 +201,7 @@ REPORT = {
 }  # fmt: skip
 
 
-def test_tables_are_replaced_and_everything_else_stays():
+def test_tables_are_replaced_and_other_text_stays():
     page = (
         "a\n<!-- bench:startup -->\nold\n<!-- bench:end -->\nb\n<!-- bench:train -->\nkept\n<!-- bench:end -->\n"
     )
@@ -212,7 +212,7 @@ def test_tables_are_replaced_and_everything_else_stays():
     assert bench_page.filled(once, REPORT) == once
 
 
-def test_the_page_has_a_place_for_every_part_and_the_program_a_module():
+def test_every_part_has_a_table_in_the_page_and_a_module():
     page = bench_page.PAGE.read_text(encoding="utf-8")
     assert [name for name in bench_page._BLOCK.findall(page) if name[1] not in ("machine", *PARTS)] == []
     for part in PARTS:
@@ -226,14 +226,14 @@ def test_the_page_has_a_place_for_every_part_and_the_program_a_module():
     "arguments",
     [["align", "--data", "nowhere.jsonl"], ["all", "--json", "no/such/folder/x.json"], ["align", "--runs", "2"]],
 )
-def test_mistakes_are_told_before_anything_is_measured(arguments, tmp_path):
+def test_bad_options_are_reported_before_measuring(arguments, tmp_path):
     said = subprocess.run(
         [sys.executable, SCRIPTS / "bench.py", *arguments], capture_output=True, text=True, cwd=tmp_path
     )
     assert said.returncode == 2 and arguments[1] in said.stderr and "Traceback" not in said.stderr
 
 
-def test_the_page_is_written_from_a_file(tmp_path):
+def test_the_page_is_filled_from_a_report_file(tmp_path):
     page, report = tmp_path / "page.md", tmp_path / "report.json"
     page.write_text("<!-- bench:startup -->\n<!-- bench:end -->\n")
     report.write_text(json.dumps(REPORT))

@@ -1,4 +1,4 @@
-"""docs/results.md: its commands are ones that can be run, and its tables are put where they belong."""
+"""docs/results.md: its commands are valid, and tables are inserted after their commands."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ after
 """
 
 
-def test_tables_go_behind_their_commands_and_the_rest_stays():
+def test_tables_are_inserted_after_their_commands_and_other_text_stays():
     assert results.commands(PAGE) == [
         ["jacana-torch", "compare", "data=a", "aligners=[x, y]"],
         ["python", "scripts/errors.py", "one", "two"],
@@ -52,7 +52,7 @@ def test_tables_go_behind_their_commands_and_the_rest_stays():
     assert results.filled(both, 1, "| new |") == both
 
 
-def test_what_was_measured_is_gone_on_with(tmp_path):
+def test_an_interrupted_measurement_is_resumed(tmp_path):
     seen = []
 
     def command(arguments: list[str]) -> int:
@@ -70,7 +70,7 @@ def test_what_was_measured_is_gone_on_with(tmp_path):
         results.measured([], tmp_path, lambda arguments: 2)
 
 
-def test_a_script_is_run_once(tmp_path, capfd):
+def test_a_script_runs_once(tmp_path, capfd):
     command = ["python", "-c", "import sys; print('a table'); sys.exit(len(sys.argv) - 1)"]
     assert results.printed(command, tmp_path / "kept") == "a table\n"
     (tmp_path / "kept" / "table.md").write_text("kept")
@@ -80,11 +80,11 @@ def test_a_script_is_run_once(tmp_path, capfd):
     assert not (tmp_path / "other").exists()
 
 
-def test_what_is_kept_is_a_commands_own():
+def test_every_command_has_its_own_folder():
     assert results.kept(["a", "b"]) == results.kept(["a", "b"]) != results.kept(["a b"])
 
 
-def test_the_page_has_all_systems_on_each_corpus():
+def test_the_page_compares_all_systems_on_each_corpus():
     found = [
         dict(item.split("=", 1) for item in command[2:])
         for command in results.commands(results.PAGE.read_text(encoding="utf-8"))
@@ -95,7 +95,7 @@ def test_the_page_has_all_systems_on_each_corpus():
     assert of_all == ["msr", "edinburgh"]
 
 
-def test_every_system_has_a_row_but_those_that_say_more_elsewhere():
+def test_every_system_has_a_row_except_those_with_tables_of_their_own():
     systems = {name: listed(name) for name in options("systems")}
     for labels in systems.values():
         assert len({label for _, _, label in labels}) == len(labels)
