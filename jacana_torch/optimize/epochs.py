@@ -1,7 +1,4 @@
-"""Minimising over mini-batches by AdamW, whose rate rises, and falls as a cosine; gradients are clipped.
-
-Parameters and a loss of a batch in; they are changed in place. Knows nothing of alignment.
-"""
+"""Minimise a loss over mini-batches, by AdamW with a warm-up, a cosine decay and clipped gradients."""
 
 from __future__ import annotations
 
@@ -14,17 +11,18 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..errors import JacanaError
+from .minimise import DivergedError
 
 log = logging.getLogger(__name__)
 
-# After each epoch: its number from 1, the mean loss of its batches, the last norm of the gradient; true to stop.
+# Called after each epoch with its number from 1, the mean loss of its batches and the last norm of the gradient.
+# The search ends if it returns True.
 Callback = Callable[[int, float, float], bool | None]
 
 
 @dataclass(frozen=True)
 class Group:
-    """Parameters that learn at one rate."""
+    """Parameters that share a learning rate."""
 
     parameters: Sequence[nn.Parameter]
     rate: float
@@ -32,7 +30,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Plan:
-    """`accumulate` batches to a step; `warmup` is a share of all steps; `decay` the weight decay of AdamW."""
+    """`accumulate` batches make one step; `warmup` is a share of all steps; `decay` is AdamW's weight decay."""
 
     epochs: int
     accumulate: int = 1
@@ -43,15 +41,11 @@ class Plan:
 
 @dataclass(frozen=True)
 class Result:
-    """`loss` is that of the last whole epoch, a mean over batches."""
+    """How many epochs were completed, and the mean loss of the batches of the last one."""
 
     epochs: int
     loss: float
     interrupted: bool
-
-
-class DivergedError(JacanaError):
-    """The loss or its gradient stopped being a number."""
 
 
 def descend(
@@ -61,16 +55,17 @@ def descend(
     plan: Plan,
     callback: Callback | None = None,
 ) -> Result:
-    """`batches(epoch)` gives the batches of an epoch, as many in each; `loss` of one is a mean over its items.
+    """Change the parameters of `groups` in place so that the loss falls.
 
-    Ctrl-C ends it and leaves the parameters as they are.
+    `batches(epoch)` gives the batches of an epoch, equally many in each; `loss` of a batch is a mean over its
+    items. Ctrl-C ends the search and leaves the parameters as they are. Before the first step, it is raised.
     """
     groups = [group for group in groups if group.parameters]
     every = [p for group in groups for p in group.parameters]
     optimiser = torch.optim.AdamW(
         [{"params": list(group.parameters), "lr": group.rate} for group in groups], weight_decay=plan.decay
     )
-    state = {"step": 0, "loss": math.nan, "epoch": 0}
+    step, completed, mean = 0, 0, math.nan
     try:
         for epoch in range(1, plan.epochs + 1):
             given = list(batches(epoch))
@@ -78,20 +73,20 @@ def descend(
             total, norm = 0.0, 0.0
             for start in range(0, len(given), plan.accumulate):
                 for options, group in zip(optimiser.param_groups, groups, strict=True):
-                    options["lr"] = group.rate * factor(int(state["step"]), steps, plan.warmup)
+                    options["lr"] = group.rate * factor(step, steps, plan.warmup)
                 some = given[start : start + plan.accumulate]
                 value, norm = _step(optimiser, every, some, loss, plan.clip, epoch)
                 total += value
-                state["step"] += 1
-            state["loss"], state["epoch"] = total / max(len(given), 1), epoch
-            if callback is not None and callback(epoch, float(state["loss"]), norm):
+                step += 1
+            mean, completed = total / max(len(given), 1), epoch
+            if callback is not None and callback(epoch, mean, norm):
                 break
     except KeyboardInterrupt:
-        if not state["step"]:
+        if not step:
             raise
-        log.warning("interrupted in epoch %d: keeping what was learnt", int(state["epoch"]) + 1)
-        return Result(int(state["epoch"]), float(state["loss"]), True)
-    return Result(int(state["epoch"]), float(state["loss"]), False)
+        log.warning("interrupted in epoch %d: keeping the weights so far", completed + 1)
+        return Result(completed, mean, True)
+    return Result(completed, mean, False)
 
 
 def _step(
@@ -102,12 +97,12 @@ def _step(
     clip: float,
     epoch: int,
 ) -> tuple[float, float]:
-    """One step over some batches: the sum of their losses, and the norm of their mean's gradient."""
+    """Take one step, and return the sum of the batches' losses and the norm of the gradient of their mean."""
     optimiser.zero_grad(set_to_none=True)
     total = 0.0
     for batch in batches:
         value = loss(batch)
-        (value / len(batches)).backward()
+        (value / len(batches)).backward()  # type: ignore[no-untyped-call]
         total += float(value.detach())
     norm = float(nn.utils.clip_grad_norm_(parameters, clip))
     if not (math.isfinite(total) and math.isfinite(norm)):
@@ -120,6 +115,6 @@ def _step(
 
 
 def factor(step: int, steps: int, warmup: float) -> float:
-    """The share of the full rate at a step: it rises for `warmup` of all steps, and falls as half a cosine."""
+    """The share of the full rate at a step: it rises during `warmup` of all steps, and decays as half a cosine."""
     rise = min(1.0, (step + 1) / max(warmup * steps, 1e-9))
     return rise * (1 + math.cos(math.pi * step / max(steps, 1))) / 2
