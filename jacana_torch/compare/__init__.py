@@ -1,10 +1,9 @@
-"""Several systems on one corpus: configs in; a table of scores, times and significance out."""
+"""Compare several systems on one corpus: scores, times and significance in a table."""
 
 from __future__ import annotations
 
 from .comparison import compare
 from .measure import Entry
-from .rows import Row
-from .table import FORMATS, Table
+from .table import FORMATS, Row, Table
 
 __all__ = ["FORMATS", "Entry", "Row", "Table", "compare"]

@@ -1,4 +1,4 @@
-"""One system on one corpus: its config and the examples in; counts, and how long it all took, out."""
+"""Measure one system on one corpus: train it, align, count links, and take the time."""
 
 from __future__ import annotations
 
@@ -6,25 +6,23 @@ import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from ..aligners.base import Aligner, Directional, Trainable
-from ..evaluate import count
-from ..model import persist
+from ..evaluate import Counts, count
 from ..model.model import Model
-from ..train import loop as experiment
+from ..train import loop
 from ..types import Alignment, Example
-from .rows import Result
 
 log = logging.getLogger(__name__)
 
-# How a system that learns is trained, as `train` names it, and as the table does.
+# How systems are trained: the value of `train`, and what the table says.
 MODES = {"same": "the same pairs", "dev": "other pairs", "cv": "{cv}-fold cv"}
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A system to compare: the whole config of its training run, or where it was saved."""
+    """A system to compare: the whole config of its training run, or the name or directory of a saved model."""
 
     name: str
     config: Mapping[str, Any]
@@ -39,69 +37,78 @@ class Protocol:
     cv: int | None = None
     seed: int = 1
     links: str = "sure"
-    symmetrizers: tuple[str, ...] = ()  # none: each one's own
+    symmetrizers: tuple[str, ...] = ()  # empty: each system's own
 
 
-def learns(aligner: Aligner, entry: Entry) -> bool:
-    return isinstance(aligner, Trainable) and entry.saved is None
+@dataclass(frozen=True)
+class Result:
+    """Counts by the name of the symmetrizer, or under "aligned" for a system of one direction.
+
+    `train_seconds` is the mean over the models that were trained, or None if none was.
+    """
+
+    counts: Mapping[str, Counts]
+    align_seconds: float
+    train_seconds: float | None = None
+    converged: bool = True
 
 
 def measure(
-    make: Callable[[], Aligner], learner: bool, train: Sequence[Example], scored: Sequence[Example], how: Protocol
+    make: Callable[[], Aligner], learns: bool, train: Sequence[Example], scored: Sequence[Example], how: Protocol
 ) -> Result:
-    """Train on `train`, or on the other folds of it, and score on `scored`, which for folds is `train`."""
-    if learner and how.mode == "cv":
-        splits = [
-            ([scored[i] for i in rest], part.tolist())
-            for rest, part in experiment.folds(len(scored), how.cv or 0, how.seed)
-        ]
-    else:
-        splits = [(list(train), list(range(len(scored))))]
+    """Train on `train` and score on `scored`. In cross-validation, the folds of `scored` serve as both."""
+    splits = [(list(train), list(range(len(scored))))]
+    if learns and how.mode == "cv":
+        folds = loop.folds(len(scored), how.cv or 0, how.seed)
+        splits = [([scored[i] for i in rest], fold.tolist()) for rest, fold in folds]
     joined: dict[str, list[Alignment | None]] = {}
     train_seconds = align_seconds = 0.0
     converged = True
     for number, (examples, places) in enumerate(splits, start=1):
         aligner = make()
-        if learner:
-            seconds, done = _fitted(aligner, examples)
+        if learns:
+            seconds, done = _fit(aligner, examples)
             train_seconds, converged = train_seconds + seconds, converged and done
-            aligner = _as_loaded(aligner, make)
-        found, seconds = _aligned(aligner, [scored[i] for i in places], how.symmetrizers)
+            aligner = _reloaded(aligner, make)
+        found, seconds = _align(aligner, [scored[i] for i in places], how.symmetrizers)
         align_seconds += seconds
         for name, alignments in found.items():
-            slots = joined.setdefault(name, [None] * len(scored))
+            of_all = joined.setdefault(name, [None] * len(scored))
             for place, alignment in zip(places, alignments, strict=True):
-                slots[place] = alignment
+                of_all[place] = alignment
         if len(splits) > 1:
             log.info("fold %d of %d is done", number, len(splits))
     gold = [e.gold for e in scored if e.gold is not None]
-    counts = {name: count(gold, alignments, how.links) for name, alignments in joined.items()}  # type: ignore[arg-type]
-    return Result(counts, align_seconds, train_seconds / len(splits) if learner else None, converged)
+    complete = cast(loop.Predictions, joined)  # the splits cover all examples
+    counts = {name: count(gold, alignments, how.links) for name, alignments in complete.items()}
+    return Result(counts, align_seconds, train_seconds / len(splits) if learns else None, converged)
 
 
-def _fitted(aligner: Aligner, examples: Sequence[Example]) -> tuple[float, bool]:
-    """Seconds, and whether training came to its end."""
+def _fit(aligner: Aligner, examples: Sequence[Example]) -> tuple[float, bool]:
+    """Train, and return the seconds and whether training converged."""
     begun = time.perf_counter()
-    report = experiment.fit(aligner, examples)
-    if report.interrupted:  # what is half trained is not compared
+    report = loop.fit(aligner, examples)
+    if report.interrupted:  # a half-trained system must not be compared
         raise KeyboardInterrupt
     return time.perf_counter() - begun, report.converged
 
 
-def _as_loaded(aligner: Aligner, make: Callable[[], Aligner]) -> Aligner:
-    """The aligner as a saved model would be: it remembers what it learnt, and no sentence that it saw."""
-    assert isinstance(aligner, Trainable)
+def _reloaded(aligner: Aligner, make: Callable[[], Aligner]) -> Aligner:
+    """The aligner as if saved and loaded: with its weights, and without caches of the sentences it has seen."""
     fresh = make()
-    assert isinstance(fresh, Trainable)
+    assert isinstance(aligner, Trainable) and isinstance(fresh, Trainable)
     fresh.restore(aligner.state())
     return fresh
 
 
-def _aligned(
+def _align(
     aligner: Aligner, examples: Sequence[Example], symmetrizers: Sequence[str]
-) -> tuple[experiment.Predictions, float]:
-    """Alignments by output, and the seconds that its own way takes: links alone, resources loaded before."""
-    model, own = Model(aligner), experiment.output_name(aligner)
+) -> tuple[loop.Predictions, float]:
+    """Alignments by symmetrizer, and the seconds of the aligner's own.
+
+    Time is taken of links without confidences, after a first pair has loaded the resources.
+    """
+    model, own = Model(aligner), loop.output_name(aligner)
     pairs = [e.pair for e in examples]
     model.align(pairs[:1], confidence=False)
     begun = time.perf_counter()
@@ -110,22 +117,5 @@ def _aligned(
     wanted = symmetrizers if isinstance(aligner, Directional) and symmetrizers else (own,)
     if set(wanted) <= {own}:
         return {own: found}, seconds
-    every = experiment.predictions(aligner, examples)
+    every = loop.predictions(aligner, examples)
     return {name: found if name == own else every[name] for name in wanted}, seconds
-
-
-def description(entry: Entry, model_config: Mapping[str, Any]) -> Any:
-    """What the result of a system depends on, besides the pairs: its config, or the files that hold it."""
-    if entry.saved is None:
-        return {"model": model_config, "annotate": entry.config["annotate"]}
-    directory = persist.locate(entry.saved)
-    return {"saved": str(directory), "files": [stamp(path) for path in sorted(directory.iterdir())]}
-
-
-def stamp(path: Any) -> list[Any]:
-    """A file's name, size and time: another file of that name is noticed."""
-    try:
-        found = path.stat()
-    except OSError:
-        return [str(path)]
-    return [str(path), found.st_size, found.st_mtime_ns]

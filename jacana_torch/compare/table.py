@@ -1,4 +1,4 @@
-"""Rows in; the table that the papers print out, as text, Markdown, LaTeX or JSON."""
+"""The table of a comparison, as text, Markdown, LaTeX or JSON."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import os
 import platform
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import Any
 
@@ -14,16 +14,37 @@ import numpy as np
 import torch
 
 from ..errors import ConfigError
-from ..evaluate import Counts
+from ..evaluate import Counts, Score
 from ..evaluate.significance import Difference, differences
 from ..util import tables
 from ..util.tables import Sheet
 from ..version import __version__
-from .rows import Row
 
 METRICS = ("precision", "recall", "f1", "exact")
 HEADINGS = ("system", "trained on", "P", "R", "F1", "exact", "pairs/s", "training s")
 LEVELS = ((0.01, "**"), (0.05, "*"))
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of the table. If the system could not run, `counts` is None and `failure` says why."""
+
+    system: str
+    trained: str
+    symmetrizer: str | None = None
+    counts: Counts | None = field(default=None, repr=False)
+    pairs_per_second: float | None = None
+    train_seconds: float | None = None
+    converged: bool = True
+    failure: str | None = None
+
+    @property
+    def score(self) -> Score | None:
+        return None if self.counts is None else Score.of(self.counts)
+
+    @property
+    def label(self) -> str:
+        return f"{self.system}, {self.symmetrizer.replace('_', '-')}" if self.symmetrizer else self.system
 
 
 @dataclass(frozen=True)
@@ -41,12 +62,13 @@ class Table:
     def of(
         cls, rows: Sequence[Row], rounds: int, seed: int, data: Sequence[str], machine: Mapping[str, Any]
     ) -> Table:
-        first = next(row for row in rows if row.counts is not None)
-        reference: Counts = first.counts  # type: ignore[assignment]
+        """Compare every row with the first that could run."""
+        reference = next(row.counts for row in rows if row.counts is not None)
         against = [
-            None if row is first or row.counts is None else differences(row.counts, reference, rounds, seed)
+            None if row.counts is None or row.counts is reference
+            else differences(row.counts, reference, rounds, seed)
             for row in rows
-        ]
+        ]  # fmt: skip
         return cls(rows, against, rounds, seed, data, machine)
 
     @property
@@ -54,10 +76,9 @@ class Table:
         return next(row for row in self.rows if row.counts is not None)
 
     def notes(self) -> list[str]:
-        """What the figures mean, each note a line."""
-        score = self.first.score
-        assert score is not None
-        notes = [score.signature("P,R,F1,exact")]
+        """Explain the figures, a line per note."""
+        assert self.first.counts is not None
+        notes = [Score.of(self.first.counts).signature("P,R,F1,exact")]
         if len(self.rows) > 1:
             marks = ", ".join(f"{mark} p < {level}" for level, mark in reversed(LEVELS))
             notes.append(
@@ -66,7 +87,7 @@ class Table:
             )
         notes.append(
             f"pairs/s: annotated pairs to links, one process, torch threads: {self.machine['threads']}, resources "
-            f"loaded; training s: one model, features included; processor: {self.machine['cpu']}"
+            f"loaded; training s: one model, features included; CPU: {self.machine['cpu']}"
         )
         notes += [f"{row.label}: stopped before convergence" for row in self.rows if not row.converged]
         return notes
@@ -102,7 +123,7 @@ class Table:
         }
 
     def cells(self) -> list[tuple[list[str], list[str]]]:
-        """Each row's cells, and the marks of its four figures."""
+        """The cells of each row, and the significance marks of its four scores."""
         return [
             (_cells(row), [_mark(against[name]) if against else "" for name in METRICS])
             for row, against in zip(self.rows, self.against, strict=True)
@@ -112,28 +133,24 @@ class Table:
 def _cells(row: Row) -> list[str]:
     score = row.score
     if score is None:
-        return [row.label, f"cannot run: {_one_line(row.failure or '')}"]
-    figures = [f"{100 * getattr(score, name):.2f}" for name in METRICS]
-    return [row.label, row.trained, *figures, _quantity(row.pairs_per_second), _quantity(row.train_seconds)]
+        return [row.label, f"cannot run: {' '.join((row.failure or '').split())}"]
+    figures = (score.precision, score.recall, score.f1, score.exact)
+    quantities = [_three_digits(value) for value in (row.pairs_per_second, row.train_seconds)]
+    return [row.label, row.trained, *(f"{100 * figure:.2f}" for figure in figures), *quantities]
 
 
 def _mark(difference: Difference) -> str:
     return next((mark for level, mark in LEVELS if difference.p < level), "")
 
 
-def _quantity(value: float | None) -> str:
-    """Three digits that mean something."""
+def _three_digits(value: float | None) -> str:
     if value is None:
         return "-"
     return f"{value:,.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
 
 
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
-
-
-def _printed(written: Callable[[Sequence[Sheet]], str], table: Table) -> str:
-    return written([Sheet(HEADINGS, table.cells(), table.notes(), left=2, marked=2)])
+def _formatted(write: Callable[[Sequence[Sheet]], str], table: Table) -> str:
+    return write([Sheet(HEADINGS, table.cells(), table.notes(), left=2, marked=2)])
 
 
 def as_json(table: Table) -> str:
@@ -141,22 +158,22 @@ def as_json(table: Table) -> str:
 
 
 FORMATS: Mapping[str, Callable[[Table], str]] = {
-    **{name: partial(_printed, written) for name, written in tables.FORMATS.items()}, "json": as_json,
+    **{name: partial(_formatted, write) for name, write in tables.FORMATS.items()}, "json": as_json,
 }  # fmt: skip
 SUFFIXES = {".md": "markdown", ".tex": "latex", ".json": "json"}
 
 
-def format_of(asked: str | None, output: str | None) -> str:
-    """The format by its name, else by the name of the file that it goes to."""
-    if asked is None:
+def format_of(name: str | None, output: str | None) -> str:
+    """The format of that name. Without a name, the suffix of the output file decides."""
+    if name is None:
         return SUFFIXES.get(os.path.splitext(output or "")[1].lower(), "text")
-    if asked not in FORMATS:
-        raise ConfigError(f"format={asked!r}: tables are written as {', '.join(FORMATS)}")
-    return asked
+    if name not in FORMATS:
+        raise ConfigError(f"format={name!r}: choose one of {', '.join(FORMATS)}")
+    return name
 
 
 def machine() -> dict[str, Any]:
-    """Where times were measured."""
+    """The machine and the versions that times depend on."""
     return {
         "cpu": _cpu(),
         "cores": os.cpu_count(),
@@ -172,4 +189,4 @@ def _cpu() -> str:
         with open("/proc/cpuinfo", encoding="utf-8") as file:
             return next(line.split(":", 1)[1].strip() for line in file if line.startswith("model name"))
     except (OSError, StopIteration):
-        return platform.processor() or platform.machine() or "unknown processor"
+        return platform.processor() or platform.machine() or "unknown CPU"

@@ -22,7 +22,7 @@ from jacana_torch.evaluate import count, score
 from jacana_torch.evaluate.significance import differences
 from jacana_torch.symmetrize import functions
 from jacana_torch.systems.unsupervised.unsupervised import Ibm1
-from jacana_torch.train import loop as experiment
+from jacana_torch.train import loop
 
 GOLD = [e.gold for e in EXAMPLES]
 
@@ -120,7 +120,7 @@ def test_every_symmetrizer_where_they_are_asked_for(compare, table):
     every = compare("both", "equal", symmetrizers="all")
     own = Bidirectional(Ibm1(), Ibm1())
     own.fit(EXAMPLES)
-    expected = experiment.scores(EXAMPLES, experiment.predictions(own, EXAMPLES))
+    expected = loop.scores(EXAMPLES, loop.predictions(own, EXAMPLES))
     assert [row.symmetrizer for row in every.rows] == [*functions(), None]
     for row in every.rows[:-1]:
         assert row.score.f1 == pytest.approx(expected[row.symmetrizer].f1), row.symmetrizer
