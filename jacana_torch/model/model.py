@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from ..aligners.base import Aligner, CannotExplain, Directional, Explains, LinksOnly
 from ..annotate import Annotator
 from ..annotate.tokenize import tokenize
 from ..errors import ConfigError, JacanaError
-from ..explain import Explanation
 from ..types import PROVIDERS, Alignment, Sentence, SentencePair, resources_of
+
+if TYPE_CHECKING:
+    from ..explain import Explanation
 
 Side = str | Sequence[str] | Sentence
 Pair = SentencePair | tuple[Side, Side]
@@ -121,6 +124,8 @@ class Model:
                 reason = str(error)
         note = f"{type(self.aligner).__name__} gives no reasons for its links: {reason}"
         found = self.align(ready, symmetrize)
+        from ..explain import Explanation
+
         return (Explanation(*both, note=note) for both in zip(ready, found, strict=True))
 
     def _check_symmetrizer(self, symmetrize: str | None) -> None:
