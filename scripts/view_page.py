@@ -19,7 +19,7 @@ from typing import Any
 from playwright.sync_api import sync_playwright
 
 from jacana_torch import Alignment, Example, Sentence, SentencePair, corpora
-from jacana_torch.cli.view import view
+from jacana_torch.cli import main as command_line
 
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
 OPENINGS = 5
@@ -73,7 +73,7 @@ def main() -> None:
 
 def timed(browser: Any, folder: Path, files: list[str], model: str | None) -> None:
     path = folder / "page.html"
-    view(*files[:2], output=str(path), model=model)
+    command_line(["view", *files[:2], "--output", str(path), *(["--model", model] if model else [])])
     rounds = []
     for _ in range(OPENINGS):
         page = browser.new_context(viewport={"width": 1280, "height": 900}).new_page()
@@ -96,7 +96,8 @@ def stories() -> Iterator[Example]:
 def pictured(browser: Any, folder: Path, target: Path, model: str | None) -> None:
     gold, path = folder / "gold.jsonl", folder / "page.html"
     corpora.write(stories(), str(gold))
-    view(str(gold), output=str(path), model=model or "standard", title="Three example pairs")
+    title = "Three example pairs"
+    command_line(["view", str(gold), "--output", str(path), "--model", model or "standard", "--title", title])
     page = browser.new_context(viewport={"width": 1100, "height": 790}, device_scale_factor=1).new_page()
     page.goto(path.as_uri())
     for key in "jll":

@@ -1,222 +1,168 @@
-"""`jacana-torch align`: pairs in, one alignment out for each, by several processes and a few batches at a time.
+"""`jacana-torch align`: align pairs in batches, in several processes, and write one alignment for each.
 
-This process reads and writes; on a processor batches are aligned by workers, each the whole way. Other devices
-have one process to themselves, this one, and the workers annotate for it. A bad line ends the run after everything
-before it was written; with `skip_bad` it gives an empty alignment instead, so that line n of the output always
-belongs to line n of the input.
+This process reads and writes. On a CPU, workers align the batches; another device has this process to itself, and
+the workers annotate for it. A bad line ends the run after everything before it was written; with --skip-bad it
+gives an empty alignment, so that line n of the output always belongs to line n of the input.
 """
 
 from __future__ import annotations
 
-import gc
-import os
+import argparse
 import sys
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing
-from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import partial
 from typing import TYPE_CHECKING
 
-from .. import corpora
-from ..errors import ConfigError, JacanaError
-from ..symmetrize import symmetrizer
-from ..types import Alignment, Example, Sentence, SentencePair
-from ..util import heap, parallel
-from . import presentable
-from .progress import Counter
+from ..errors import ConfigError, CorpusError, JacanaError
+from . import at_least_one, presentable
 
 if TYPE_CHECKING:
-    from ..model.model import Model
+    from rich.progress import Progress
 
-WRITES = ("pharaoh", "talp", "jsonl", "jacana", "naacl")
-HOLDS_CONFIDENCE = ("jsonl", "naacl")
-NOTHING = SentencePair(Sentence(()), Sentence(()))
-FIRST_BATCH = 32  # pairs; done before workers are started, so that there is an answer soon
-LAST_BATCHES = 128  # pairs; smaller ones take longer for what they hold
-USUAL_CELLS = 312  # of a pair, tokens by tokens; of longer ones a batch takes fewer, as memory goes by cells
-LONGEST_GATHERING = 0.5  # seconds that a pair waits for others to come
+    from ..types import Example
+    from .loading import Aligning, Batch, Outcome
 
-Batch = list[SentencePair]
-# An alignment, and the pair where it has other tokens than the one that was given.
-Outcome = tuple[SentencePair | None, Alignment]
+ABOUT = "Align sentence pairs."
+EXAMPLES = """
+examples:
+  jacana-torch align pairs.txt > links.txt           source TAB target in, 0-0 1-2 ... out
+  jacana-torch align --to jsonl --confidence < pairs.txt
+  jacana-torch align gold.jsonl --to talp --symmetrize grow-diag-final-and --output out.talp
+  jacana-torch align big.txt.gz --workers 4 --output big.links
+  tail -f pairs.txt | jacana-torch align             answers as soon as the input pauses
+
+Raw text (source TAB target, or source ||| target) is tokenised first: links count those tokens, which
+--to jsonl shows. With --pretokenized, tokens are separated by spaces. Other formats bring their own tokens.
+Output has one line per input line; with --skip-bad, a bad line gives an empty alignment."""
+
+FIRST_BATCH = 32  # pairs; aligned before workers start, so that there is an answer soon
+LAST_BATCHES = 128  # pairs; smaller batches cost more per pair
+USUAL_CELLS = (
+    312  # source times target tokens of a pair; a batch of longer pairs has fewer, as memory goes by cells
+)
+LONGEST_GATHERING = 0.5  # seconds that a pair waits for others
+SHOWN_AFTER, REDRAWN_AFTER = 1.0, 0.1  # seconds; a single pair at a prompt should give its links alone
 
 
-def align(
-    source: str = "-",
-    *,
-    model: str | None = None,
-    from_: str | None = None,
-    to: str | None = None,
-    pretokenized: bool = False,
-    symmetrize: str | None = None,
-    confidence: bool = False,
-    device: str = "cpu",
-    batch_size: int = 1024,
-    workers: int | None = None,
-    skip_bad: bool = False,
-    output: str | None = None,
-) -> int:
-    """Align a file or stdin into a file or stdout; returns the exit code."""
-    to = _output_format(to, output, confidence)
-    if symmetrize is not None:
-        symmetrizer(symmetrize)  # a misspelt name is noticed before anything is loaded
-    bad = corpora.SkipBad(instead=Example(NOTHING)) if skip_bad else None
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("input", nargs="?", default="-", metavar="FILE", help="a file, or - for stdin (stdin)")
+    parser.add_argument("--model", metavar="NAME|DIR", help="a model of `jacana-torch models`, or a directory")
+    parser.add_argument("--from", dest="from_", metavar="F", help="input format: {read} (guessed; text on stdin)")
+    parser.add_argument("--to", metavar="F", help="output format: {aligned} (pharaoh)")
+    parser.add_argument("--pretokenized", action="store_true", help="tokens of raw text are separated by spaces")
+    parser.add_argument(
+        "--symmetrize",
+        metavar="S",
+        help="how to combine the two directions: {symmetrizers} (as the model was trained)",
+    )
+    parser.add_argument("--confidence", action="store_true", help="write each link's confidence")
+    parser.add_argument("--device", default="cpu", metavar="D", help="cpu, cuda, cuda:1, mps ... (cpu)")
+    parser.add_argument(
+        "--batch-size",
+        type=at_least_one,
+        default=1024,
+        metavar="N",
+        help="pairs aligned at a time (1024; fewer if they are long)",
+    )
+    parser.add_argument("--workers", type=at_least_one, metavar="N", help="worker processes (one per CPU)")
+    parser.add_argument("--skip-bad", action="store_true", help="write an empty alignment for a bad line")
+    parser.add_argument("--output", metavar="FILE", help="a file, written completely or not at all (stdout)")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from .. import corpora
+    from ..symmetrize import symmetrizer
+    from ..types import Example, Sentence, SentencePair
+    from ..util import parallel
+    from .loading import Aligning, chosen_model
+
+    source, output, workers = arguments.input, arguments.output, arguments.workers
+    to = _output_format(arguments.to, output, arguments.confidence)
+    if arguments.symmetrize is not None:
+        symmetrizer(arguments.symmetrize)  # report a misspelt name before anything is loaded
+    empty = Example(SentencePair(Sentence(()), Sentence(())))
+    bad = corpora.SkipBad(instead=empty) if arguments.skip_bad else None
     opened = corpora.Source(source)
-    examples = corpora.read_live(opened, from_ or ("text" if source == "-" else None), on_bad=bad)
-    work = Aligning(chosen_model(model), device, symmetrize, confidence, tokenise=not pretokenized)
-    _ = work.model  # mistakes are told before anything is written, and what is loaded now is shared by workers
+    examples = corpora.read_live(opened, arguments.from_ or ("text" if source == "-" else None), on_bad=bad)
+    work = Aligning(
+        chosen_model(arguments.model),
+        arguments.device,
+        arguments.symmetrize,
+        arguments.confidence,
+        tokenise=not arguments.pretokenized,
+    )
+    _ = work.model  # report mistakes before anything is written, and share the model with forked workers
     if workers is None:
         workers = 1 if opened.may_stall else parallel.available()
-    on_terminal = sys.stderr.isatty() and not (output is None and sys.stdout.isatty())
-    sizes = _sizes(batch_size, workers, opened.fraction)
-    outcomes = _outcomes(work, _batches(examples, sizes, batch_size * USUAL_CELLS), workers)
-    with Counter(opened.fraction, on_terminal) as counter, closing(outcomes):
-        corpora.write(_aligned(outcomes, counter), output or "-", to, links_only=True)
+    size = partial(_size, arguments.batch_size, workers, opened.fraction)
+    outcomes = _outcomes(work, _batches(examples, size, arguments.batch_size * USUAL_CELLS), workers)
+    if sys.stderr.isatty() and not (output is None and sys.stdout.isatty()):
+        outcomes = _with_progress(outcomes, opened.fraction)
+    with closing(outcomes):
+        corpora.write(_aligned(outcomes), output or "-", to, links_only=True)
     if bad is not None and bad.count:
-        sys.stderr.write(f"jacana-torch: {presentable(bad.report())}\nEach was given an empty alignment.\n")
+        sys.stderr.write(f"jacana-torch: {presentable(bad.report())}\nEach got an empty alignment.\n")
     return 0
 
 
 def _output_format(to: str | None, output: str | None, confidence: bool) -> str:
-    if to is None and output is not None and output.rsplit(".", 1)[-1] in WRITES:
-        to = output.rsplit(".", 1)[-1]
+    from .. import corpora
+
+    if to is None and output is not None:
+        try:
+            to = corpora.format_for_writing(output)
+            to = to if corpora.can_align(corpora.format_named(to)) else None
+        except CorpusError:  # the name does not say
+            to = None
     to = to or "pharaoh"
-    if to not in WRITES:
-        raise ConfigError(f"alignments cannot be written as {to!r}: --to takes {', '.join(WRITES)}")
-    if confidence and to not in HOLDS_CONFIDENCE:
-        raise ConfigError(f"{to} has no place for confidences: use --to {' or --to '.join(HOLDS_CONFIDENCE)}")
+    found = corpora.format_named(to)
+    if not corpora.can_align(found):
+        able = ", ".join(corpora.formats(corpora.can_align))
+        raise ConfigError(f"alignments cannot be written as {to}: --to takes {able}")
+    if confidence and not found.holds_confidence:
+        able = " or --to ".join(corpora.formats(lambda one: corpora.can_align(one) and one.holds_confidence))
+        raise ConfigError(f"{to} cannot hold confidences: use --to {able}")
     return to
-
-
-@dataclass
-class Aligning:
-    """All that is done to a batch. Pickles as its recipe: a process that did not inherit the model loads it."""
-
-    name: str
-    device: str = "cpu"
-    symmetrize: str | None = None
-    confidence: bool = False
-    tokenise: bool = True
-
-    @cached_property
-    def model(self) -> Model:
-        return _loaded(self.name, self.device)
-
-    def __getstate__(self) -> dict:
-        return {name: value for name, value in self.__dict__.items() if name != "model"}
-
-    def __call__(self, batch: Batch) -> list[Outcome]:
-        return self.finish(batch, self.prepare(batch))
-
-    def prepare(self, batch: Batch) -> Batch:
-        """The batch as the aligner needs it: tokenised, annotated."""
-        from ..annotate.tokenize import tokenized
-
-        pairs = [tokenized(pair) if self.tokenise else _settled(pair) for pair in batch]
-        # A side without words has no links, and nobody needs to know what nothing looks like.
-        worded = [k for k, pair in enumerate(pairs) if _has_words(pair)]
-        for k, pair in zip(worded, self.model.prepare([pairs[k] for k in worded]), strict=True):
-            pairs[k] = pair
-        return pairs
-
-    def finish(self, batch: Batch, ready: Batch) -> list[Outcome]:
-        worded = [pair for pair in ready if _has_words(pair)]
-        found = iter(self.model.align(worded, self.symmetrize, self.confidence) if worded else ())
-        return [
-            (
-                _retokenised(given, pair),
-                next(found) if _has_words(pair) else Alignment(len(pair.source), len(pair.target)),
-            )
-            for given, pair in zip(batch, ready, strict=True)
-        ]
 
 
 def _outcomes(
     work: Aligning, batches: Iterable[Batch | None], workers: int
 ) -> Generator[tuple[Batch, list[Outcome]], None, None]:
+    from ..util import parallel
+
     if work.device == "cpu":
         yield from parallel.ordered(work, batches, workers)
         return
+    from dataclasses import replace
+
     helper = replace(work, device="cpu")
-    helper.model = work.model  # in this process; a worker loads one for itself
+    helper.model = work.model  # in this process; a worker loads its own
     # Drivers of such devices do not survive a fork.
     for batch, ready in parallel.ordered(helper.prepare, batches, workers, "spawn"):
         yield batch, work.finish(batch, ready)
 
 
-def _has_words(pair: SentencePair) -> bool:
-    return bool(pair.source.tokens and pair.target.tokens)
+def _size(largest: int, workers: int, fraction: Callable[[], float | None], given: int) -> int:
+    """Return how many pairs the next batch takes after `given` ones; `fraction` of the input has been read.
 
-
-def _settled(pair: SentencePair) -> SentencePair:
-    """The same tokens without the raw text, which aligners would tokenise."""
-    source, target = (
-        side if side.text is None else Sentence(side.tokens, side.layers) for side in (pair.source, pair.target)
-    )
-    return SentencePair(source, target, pair.id)
-
-
-def _retokenised(given: SentencePair, pair: SentencePair) -> SentencePair | None:
-    """What was given, with the tokens of `pair` where they are others; None where there are no others."""
-    if given.source.tokens == pair.source.tokens and given.target.tokens == pair.target.tokens:
-        return None
-    source, target = (
-        was if was.tokens == now.tokens else Sentence(now.tokens)
-        for was, now in ((given.source, pair.source), (given.target, pair.target))
-    )
-    return SentencePair(source, target, given.id)
-
-
-def chosen_model(model: str | None) -> str:
-    """The model that was named, else the best that can run here."""
-    if model is not None:
-        return model
-    from ..model import persist
-
-    model = persist.best_available()
-    sys.stderr.write(f"jacana-torch: using the model {model} (--model chooses another)\n")
-    return model
-
-
-def _loaded(model: str, device: str) -> Model:
-    # Lattices are small: a second thread waits more than it works, and there is a worker for each processor.
-    for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-        os.environ.setdefault(variable, "1")
-    heap.keep_freed()
-    gc.disable()  # nothing of all that comes now is garbage, and looking for some takes a tenth of the start
-    try:
-        from ..model import persist
-
-        loaded = persist.load(model, device=device)
-        if "torch" in sys.modules:  # most models do without
-            sys.modules["torch"].set_num_threads(1)
-    finally:
-        gc.enable()
-    gc.freeze()
-    gc.set_threshold(50_000, 20, 20)  # sentences and links are many, and no cycles
-    return loaded
-
-
-def _sizes(largest: int, workers: int, fraction: Callable[[], float | None]) -> Callable[[int], int]:
-    """How many pairs a batch takes after `given` ones: few at first, and where the end of the input is known also
-    towards it, so that all workers end at the same time. `fraction` of the input has been read."""
-
-    def size(given: int) -> int:
-        if not given:
-            return min(largest, FIRST_BATCH)
-        read = fraction() if workers > 1 else None
-        left = given * (1 - read) / read if read else largest * 2 * workers
-        return min(largest, max(int(left / (2 * workers)), LAST_BATCHES))
-
-    return size
+    The first batch is small. So are the last ones if the end of the input is known: all workers end together.
+    """
+    if not given:
+        return min(largest, FIRST_BATCH)
+    read = fraction() if workers > 1 else None
+    left = given * (1 - read) / read if read else largest * 2 * workers
+    return min(largest, max(int(left / (2 * workers)), LAST_BATCHES))
 
 
 def _batches(
     examples: Iterable[Example | None], size: Callable[[int], int], most_cells: float = float("inf")
 ) -> Iterator[Batch | None]:
-    """Pairs by the batch, or fewer where they are long, or long in coming; None for a pause, and an error of the
-    input, after what came before it. `size` of a batch depends on how many were given before."""
+    """Gather pairs into batches, smaller ones if pairs are long or slow to come; pass a pause (None) on.
+
+    `size` gets the number of pairs so far. An error of the input is raised after the pairs before it.
+    """
     batch: Batch = []
     given, room, cells, begun = 0, size(0), 0, time.monotonic()
     try:
@@ -242,10 +188,53 @@ def _batches(
         yield batch
 
 
-def _aligned(outcomes: Iterable[tuple[Batch, list[Outcome]]], counter: Counter) -> Iterator[Example]:
-    """Every pair with its alignment. Stdout is flushed after each batch: whoever reads the pipe gets it now."""
+def _aligned(outcomes: Iterable[tuple[Batch, list[Outcome]]]) -> Iterator[Example]:
+    """Yield each pair with its alignment; flush stdout after each batch, as a reader may wait for it."""
+    from ..types import Example
+
     for batch, found in outcomes:
         for pair, (retokenised, alignment) in zip(batch, found, strict=True):
             yield Example(pair if retokenised is None else retokenised, alignment)
         sys.stdout.flush()
-        counter.advance(len(batch))
+
+
+def _with_progress(
+    outcomes: Generator[tuple[Batch, list[Outcome]], None, None], fraction: Callable[[], float | None]
+) -> Generator[tuple[Batch, list[Outcome]], None, None]:
+    """Draw on stderr how many pairs are done, and how much of the input if that is known.
+
+    It draws between batches: a thread that draws would prevent forking.
+    """
+    progress: Progress | None = None
+    done, begun = 0, time.monotonic()
+    drawn = begun
+    with closing(outcomes):
+        try:
+            for batch, found in outcomes:
+                yield batch, found
+                done += len(batch)
+                now = time.monotonic()
+                if now - drawn < (REDRAWN_AFTER if progress else SHOWN_AFTER):
+                    continue
+                if progress is None:
+                    progress = _progress(fraction() is not None)
+                    progress.start()
+                rate = done / (now - begun)
+                progress.update(progress.task_ids[0], completed=fraction() or 0.0, pairs=done, rate=rate)
+                progress.refresh()
+                drawn = now
+        finally:
+            if progress is not None:
+                progress.stop()
+
+
+def _progress(known: bool) -> Progress:
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+    figures = TextColumn("{task.fields[pairs]:,} pairs, {task.fields[rate]:,.0f}/s")
+    columns = (BarColumn(), TaskProgressColumn(), figures) if known else (figures,)
+    console = Console(file=sys.stderr)
+    progress = Progress(*columns, TimeElapsedColumn(), console=console, transient=True, auto_refresh=False)
+    progress.add_task("align", total=1.0, pairs=0, rate=0.0)
+    return progress

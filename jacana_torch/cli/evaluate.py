@@ -1,4 +1,4 @@
-"""`jacana-torch evaluate`: gold and predicted links in, scores out; or annotators, and how far they agree."""
+"""`jacana-torch evaluate`: score predicted links against gold links, or measure the agreement of annotators."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from ..errors import ConfigError, CorpusError
 
 if TYPE_CHECKING:
+    from ..evaluate.agreement import AgreementReport
     from ..evaluate.report import Report
     from ..types import Alignment, Example
 
@@ -21,6 +22,7 @@ FORMATS = ("text", "markdown", "latex", "json")
 SPLITS = ("identical", "pos", "type", "length")
 FIGURES = ("precision", "recall", "f1", "exact", "micro_precision", "micro_recall", "micro_f1")
 
+ABOUT = "Score predicted links against gold ones."
 EXAMPLES = """
 examples:
   jacana-torch evaluate gold.jsonl predicted.jsonl
@@ -30,42 +32,43 @@ examples:
   jacana-torch evaluate gold.jsonl predicted.jsonl --fail-under 88.5 --fail-under exact=36
   jacana-torch evaluate --agreement first.jsonl second.jsonl third.jsonl
 
-P, R, F1 and exact are means over pairs (F1 the harmonic mean of mean P and mean R), micro ones are over all links;
-AER counts gold's possible links as neither right nor wrong to find. Several predictions are held against the first
-of them. --by pos reads the corpus's tags, or tags it with NLTK's tagger where it has none.
-The exit code is 1 where any prediction is below --fail-under, 2 for mistakes, else 0."""
+P, R, F1 and exact are means over pairs (F1 is the harmonic mean of mean P and mean R); micro ones are over all
+links. AER counts gold's possible links as neither right nor wrong. Several predictions are compared with the
+first. --by pos reads the corpus's tags, or else tags the corpus with NLTK's tagger.
+The exit code is 1 if a prediction is below --fail-under, 2 for mistakes, else 0."""
 
 
-def add_options(evaluate: argparse.ArgumentParser) -> None:
-    evaluate.add_argument("gold", metavar="GOLD", help="pairs with their links")
-    evaluate.add_argument("predicted", nargs="+", metavar="PREDICTED", help="links in any format, or - for stdin")
-    evaluate.add_argument("--links", choices=("sure", "all"), default="sure", help="which links count (sure)")
-    evaluate.add_argument("--by", default="", metavar="S,...", help=f"kinds of links: {', '.join(SPLITS)}")
-    evaluate.add_argument("--format", choices=FORMATS, default="text", help="(text)")
-    evaluate.add_argument("--json", action="store_const", const="json", dest="format", help="--format json")
-    evaluate.add_argument(
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("gold", metavar="GOLD", help="pairs with their links")
+    parser.add_argument("predicted", nargs="+", metavar="PREDICTED", help="links in any format, or - for stdin")
+    parser.add_argument("--links", choices=("sure", "all"), default="sure", help="which links count (sure)")
+    parser.add_argument("--by", default="", metavar="S,...", help=f"scores by kind of link: {', '.join(SPLITS)}")
+    parser.add_argument("--format", choices=FORMATS, default="text", help="(text)")
+    parser.add_argument("--json", action="store_const", const="json", dest="format", help="--format json")
+    parser.add_argument(
         "--fail-under", action="append", default=[], metavar="[FIGURE=]PERCENT",
-        help=f"exit with 1 below this; {', '.join(FIGURES)} (f1); repeatable",
+        help=f"exit with 1 if a score is lower; {', '.join(FIGURES)} (f1); repeatable",
     )  # fmt: skip
-    evaluate.add_argument("--agreement", action="store_true", help="all files are annotators: how far they agree")
-    evaluate.add_argument("--sym", metavar="NAME", help="the symmetrizer that signatures are to name")
-    evaluate.add_argument("--rounds", type=int, default=10_000, metavar="N", help="of resampling (10000)")
-    evaluate.add_argument("--seed", type=int, default=1, metavar="N", help="of resampling (1)")
-    evaluate.add_argument("--from", dest="from_", metavar="F", help="format of GOLD (guessed)")
-    evaluate.add_argument("--predicted-from", metavar="F", help="format of PREDICTED (guessed)")
+    parser.add_argument(
+        "--agreement", action="store_true", help="measure how far all files, one per annotator, agree"
+    )
+    parser.add_argument("--sym", metavar="NAME", help="name of the symmetrizer for signatures")
+    parser.add_argument("--rounds", type=int, default=10_000, metavar="N", help="rounds of resampling (10000)")
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="seed of resampling (1)")
+    parser.add_argument("--from", dest="from_", metavar="F", help="format of GOLD: {read} (guessed)")
+    parser.add_argument("--predicted-from", metavar="F", help="format of PREDICTED: {formats} (guessed)")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Score predictions; returns the exit code."""
     from ..evaluate.report import Report
 
-    least = [_least(text) for text in arguments.fail_under]  # mistakes are told before anything is read
+    least = [_least(text) for text in arguments.fail_under]  # report mistakes before anything is read
     by = [split for split in re.split(r"[,\s]+", arguments.by) if split]
     for split in by:
         if split not in SPLITS:
             raise ConfigError(f"--by {split}: choose some of {', '.join(SPLITS)}")
     if arguments.agreement and (least or by or arguments.sym):
-        raise ConfigError("--agreement is between people, so --fail-under, --by and --sym say nothing there")
+        raise ConfigError("--agreement compares annotators: --fail-under, --by and --sym do not apply")
     gold = _gold(arguments.gold, arguments.from_)
     found = _predictions(gold, arguments.predicted, arguments.predicted_from)
     if arguments.agreement:
@@ -77,10 +80,9 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     gold = _with_tags(gold) if "pos" in by else gold
     systems = dict(zip(_names(arguments.predicted), found, strict=True))
-    told = (arguments.links, by, arguments.rounds, arguments.seed, arguments.sym)
-    report = Report.of(gold, systems, *told)
+    report = Report.of(gold, systems, arguments.links, by, arguments.rounds, arguments.seed, arguments.sym)
     _write(report, arguments.format)
-    return _judged(report, least)
+    return _fails(report, least)
 
 
 def _gold(path: str, format: str | None) -> list[Example]:
@@ -89,7 +91,7 @@ def _gold(path: str, format: str | None) -> list[Example]:
     examples = list(corpora.read(path, format))
     for number, example in enumerate(examples, start=1):
         if example.gold is None:
-            raise CorpusError(f"pair {number} has no links, so nothing can be scored against it", path)
+            raise CorpusError(f"pair {number} has no links to score against", path)
     return examples
 
 
@@ -97,19 +99,19 @@ def _predictions(gold: Sequence[Example], paths: Sequence[str], format: str | No
     from .. import corpora
 
     if list(paths).count("-") > 1:
-        raise ConfigError("stdin holds one prediction, so - can be given once")
+        raise ConfigError("stdin holds one prediction: name - only once")
     return [corpora.align_to(gold, path, format) for path in paths]
 
 
 def _names(paths: Sequence[str]) -> list[str]:
-    """As short as tells them apart."""
+    """Return the shortest names that differ."""
     short = ["stdin" if path == "-" else os.path.basename(path) for path in paths]
     names = short if len(set(short)) == len(short) else list(paths)
     return [name if names.count(name) == 1 else f"{name} ({k + 1})" for k, name in enumerate(names)]
 
 
 def _with_tags(gold: Sequence[Example]) -> list[Example]:
-    """Gold whose source words have tags: the corpus's, or else NLTK's."""
+    """Return the gold with tags of the source words: the corpus's, or else NLTK's."""
     if all("pos" in example.pair.source.layers for example in gold):
         return list(gold)
     from ..annotate.nltk import NltkAnnotator
@@ -118,11 +120,12 @@ def _with_tags(gold: Sequence[Example]) -> list[Example]:
     return tagged(gold, NltkAnnotator(lemmas=False)([example.pair for example in gold]))
 
 
-def _write(report: object, format: str) -> None:
+def _write(report: Report | AgreementReport, format: str) -> None:
     from ..util.tables import FORMATS
 
-    told = json.dumps(report.to_dict(), allow_nan=False) if format == "json" else FORMATS[format](report.sheets())  # type: ignore[attr-defined]
-    sys.stdout.write(f"{told}\n")
+    as_json = format == "json"
+    text = json.dumps(report.to_dict(), allow_nan=False) if as_json else FORMATS[format](report.sheets())
+    sys.stdout.write(f"{text}\n")
 
 
 def _least(text: str) -> tuple[str, float]:
@@ -139,7 +142,7 @@ def _least(text: str) -> tuple[str, float]:
     return name, percent
 
 
-def _judged(report: Report, least: Sequence[tuple[str, float]]) -> int:
+def _fails(report: Report, least: Sequence[tuple[str, float]]) -> int:
     code = 0
     for system in report.systems:
         for name, percent in least:

@@ -1,4 +1,4 @@
-"""`jacana-torch explain`: two sentences in, what speaks for their links and against others out."""
+"""`jacana-torch explain`: show the features for and against the links of two sentences."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..errors import ConfigError
+from . import at_least_one
 
 if TYPE_CHECKING:
     from ..explain import Explanation
     from ..types import Link
 
+ABOUT = "Explain why two words are linked, or are not."
 EXAMPLES = """
 examples:
   jacana-torch explain "She bought a car ." "She purchased an automobile ."
@@ -22,47 +24,44 @@ examples:
   jacana-torch explain "She bought a car ." "She purchased an automobile ." --link 3-1 --top 20
   jacana-torch explain "She bought a car ." "She purchased an automobile ." --json | jq '.links[].verdict'
 
-Of every link, or of the pairs of words that --link and --why name, linked or not: its probability in either
-direction, the features that speak for it (#) and against it (-) with value x weight, the next best choice and
-what the margin over it is made of, and what was made of the two directions. Tokens are counted from 0."""
+For each link, or each word pair that --link and --why name, it shows the probability in either direction, the
+features for it (#) and against it (-) with value x weight, the next best choice, the features that make the margin
+over it, and how the two directions were combined. Tokens are counted from 0."""
 
 
-def add_options(explain: argparse.ArgumentParser) -> None:
-    explain.add_argument("source", metavar="SOURCE", help="a sentence")
-    explain.add_argument("target", metavar="TARGET", help="another")
-    explain.add_argument("--model", metavar="NAME|DIR", help="a model of `jacana-torch models`, or a directory")
-    explain.add_argument("--symmetrize", metavar="S", help="how the two directions are combined")
-    explain.add_argument("--pretokenized", action="store_true", help="tokens are what spaces separate")
-    explain.add_argument("--link", action="append", default=[], metavar="I-J", help="this one only; repeatable")
-    explain.add_argument(
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("source", metavar="SOURCE", help="a sentence")
+    parser.add_argument("target", metavar="TARGET", help="another sentence")
+    parser.add_argument("--model", metavar="NAME|DIR", help="a model of `jacana-torch models`, or a directory")
+    parser.add_argument(
+        "--symmetrize", metavar="S", help="how to combine the two directions: {symmetrizers} (as trained)"
+    )
+    parser.add_argument("--pretokenized", action="store_true", help="tokens are separated by spaces")
+    parser.add_argument("--link", action="append", default=[], metavar="I-J", help="explain this link; repeatable")
+    parser.add_argument(
         "--why", action="append", nargs=2, default=[], metavar=("WORD", "WORD"),
-        help="the same by words of source and target, or their numbers; repeatable",
+        help="explain the link of these words of source and target, or their numbers; repeatable",
     )  # fmt: skip
-    explain.add_argument("--top", type=_at_least_one, metavar="N", help="reasons told of each (3; of --link 8)")
-    explain.add_argument("--json", action="store_true", help="every figure, unrounded, and all reasons")
-
-
-def _at_least_one(text: str) -> int:
-    if not (text.isdecimal() and int(text)):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
-    return int(text)
+    parser.add_argument("--top", type=at_least_one, metavar="N", help="features per link (3; with --link 8)")
+    parser.add_argument(
+        "--json", action="store_true", help="write all numbers, unrounded, and all features as JSON"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Explain one pair; returns the exit code."""
     from ..types import Sentence, SentencePair
-    from .align import Aligning, chosen_model
+    from .loading import Aligning, chosen_model
 
     raw = (arguments.source, arguments.target)
     source, target = (Sentence(tuple(text.split()), text=text) for text in raw)
-    named = [_link(text) for text in arguments.link]  # mistakes are told before anything is loaded
+    named = [_link(text) for text in arguments.link]  # report mistakes before anything is loaded
     work = Aligning(
         chosen_model(arguments.model), symmetrize=arguments.symmetrize, tokenise=not arguments.pretokenized
     )
     (pair,) = work.prepare([SentencePair(source, target)])
     for side, sentence in (("source", pair.source), ("target", pair.target)):
         if not len(sentence):
-            raise ConfigError(f"the {side} sentence has no words: there is nothing to explain")
+            raise ConfigError(f"the {side} sentence has no words to explain")
     explanation = work.model.explain(pair, arguments.symmetrize)
     asked = named + [_words(explanation, *words) for words in arguments.why]
     write = _as_json if arguments.json else _as_text
@@ -78,14 +77,14 @@ def _as_text(explanation: Explanation, asked: Sequence[Link], top: int | None) -
 
 
 def _as_json(explanation: Explanation, asked: Sequence[Link], top: int | None) -> str:
-    told = explanation.to_dict(top, links=asked or None)
-    return json.dumps(told, ensure_ascii=False, allow_nan=False)
+    found = explanation.to_dict(top, links=asked or None)
+    return json.dumps(found, ensure_ascii=False, allow_nan=False)
 
 
 def _link(text: str) -> Link:
     found = re.fullmatch(r"(\d+)-(\d+)", text)
     if found is None:
-        raise ConfigError(f"--link {text!r}: two numbers of tokens, from 0, as in 1-3")
+        raise ConfigError(f"--link {text!r}: name two tokens by their numbers from 0, as in 1-3")
     return int(found[1]), int(found[2])
 
 
@@ -95,13 +94,13 @@ def _words(explanation: Explanation, source: str, target: str) -> Link:
 
 
 def _place(word: str, side: str, tokens: Sequence[str]) -> int:
-    """A word's number; the number itself where no word looks like that."""
+    """Return the number of a word; a number that is no word stands for itself."""
     same = [k for k, token in enumerate(tokens) if token == word]
     same = same or [k for k, token in enumerate(tokens) if token.casefold() == word.casefold()]
     if len(same) == 1:
         return same[0]
     if same:
-        raise ConfigError(f"the {side} has {word!r} at {', '.join(map(str, same))}: say the number that you mean")
+        raise ConfigError(f"the {side} has {word!r} at {', '.join(map(str, same))}: name one by its number")
     if word.isdecimal():
         return int(word)
     raise ConfigError(f"the {side} has no word {word!r}; its words are {' '.join(tokens)[:200]}")

@@ -1,7 +1,7 @@
-"""The only Hydra entry point: `jacana-torch train ...` is `python -m jacana_torch.cli.hydra ...`.
+"""The only Hydra entry point: `python -m jacana_torch.cli.hydra ...` is `jacana-torch train ...`.
 
-Composes conf/ and the command line's overrides, and hands plain data to `training.train`, once a job. The score of
-a job is what sweeps maximise. `jacana-torch compare ...` composes one config for each system.
+It composes conf/ and the overrides of the command line, and passes plain data to `train.run.train`, once per job.
+A sweep maximises the score of its jobs. `jacana-torch compare ...` composes one configuration per system.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ class _OwnFolders(SearchPathPlugin):
 Plugins.instance().register(_OwnFolders)
 
 
-def main(arguments: Sequence[str] | None = None) -> list[float]:
-    """Run with Hydra's command line (sys.argv's, if None): the score of each job, one unless it is a sweep.
+def train(arguments: Sequence[str]) -> list[float]:
+    """Train with Hydra's command line; return the score of each job: one, or several of a sweep.
 
-    What is wrong with a config is a ConfigError, and what a job raises comes through as it is; the other jobs of
-    a sweep are done first.
+    A mistake in a configuration is a ConfigError. An error of a job is raised as it is, after the other jobs of a
+    sweep.
     """
     jobs: list[_Job] = []
 
@@ -57,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> list[float]:
         jobs.append(_Job(cfg))
         return jobs[-1].run()
 
-    _enter("train", task, sys.argv[1:] if arguments is None else arguments, lambda: bool(jobs))
+    _enter("train", task, arguments, lambda: bool(jobs))
     if len(jobs) > 1:
         log.info("%s", _comparison(jobs))
     for job in jobs:
@@ -69,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> list[float]:
 def _enter(
     name: str, task: Callable[[DictConfig], Any], arguments: Sequence[str], begun: Callable[[], bool]
 ) -> None:
-    """Have Hydra call `task` with the config of that name."""
+    """Have Hydra call `task` with the configuration of that name."""
     entry = hydra.main(version_base="1.3", config_path=str(conf_directory()), config_name=name)(task)
     with _command_line(name, arguments):
         try:
@@ -81,12 +81,12 @@ def _enter(
         except Exception as error:
             if begun():
                 raise
-            # before a job has begun it is all Hydra's reading of configs and overrides
+            # before a job begins, all errors are mistakes in configurations and overrides
             raise ConfigError(short(error)) from error
 
 
 def compare(arguments: Sequence[str]) -> None:
-    """Run a comparison with Hydra's command line, and write its table where it is asked for."""
+    """Compare systems with Hydra's command line, and write the table to `output` or stdout."""
     comparisons: list[_Comparison] = []
 
     def task(cfg: DictConfig) -> None:
@@ -94,7 +94,7 @@ def compare(arguments: Sequence[str]) -> None:
         comparisons[-1].run()
 
     if {"-m", "--multirun"} & set(arguments):
-        raise ConfigError("a comparison is no sweep: name all systems in aligners=[...]")
+        raise ConfigError("a comparison cannot be a sweep: name all systems in aligners=[...]")
     _enter("compare", task, arguments, lambda: bool(comparisons))
     for comparison in comparisons:
         if comparison.error is not None:
@@ -111,7 +111,7 @@ class _Job:
         self.error: Exception | None = None
 
     def run(self) -> float | None:
-        """The job's score, None where it failed: Hydra would tell an error in its own way, and end a sweep."""
+        """Return the job's score, None if it failed: Hydra would report the error itself, and end a sweep."""
         try:
             self.score = self._train()
         except (JacanaError, OSError) as error:
@@ -130,7 +130,7 @@ class _Job:
 
 
 class _Comparison:
-    """One table; `error` is what went wrong, which Hydra would tell in its own way."""
+    """One table; `error` keeps what Hydra would report in its own way."""
 
     def __init__(self, cfg: DictConfig) -> None:
         self.cfg = cfg
@@ -152,7 +152,7 @@ class _Comparison:
             if item.startswith("aligner="):
                 raise ConfigError(f"{item}: a comparison takes a list, aligners=[{item.partition('=')[2]},...]")
         systems = [_system(item) for item in _listed(config["aligners"])]
-        composed = [self._composed(*system) for system in systems]  # all mistakes before any work
+        composed = [self._composed(*system) for system in systems]  # report all mistakes before any work
 
         from ..compare import compare, table
 
@@ -166,7 +166,7 @@ class _Comparison:
             again = [item for item in self.overrides if not item.startswith("resume=")]
             folder = config["resume"] or self.directory
             command = shlex.join(["jacana-torch", "compare", *again, f"resume={folder}"])
-            log.warning("interrupted: what was measured is kept; to go on: %s", command)
+            log.warning("interrupted: the results so far are kept; to resume: %s", command)
             raise
         text = table.FORMATS[form](made)
         if config["output"]:
@@ -175,7 +175,7 @@ class _Comparison:
             _write_line(text)
 
     def _composed(self, name: str, settings: Sequence[str], label: str) -> Any:
-        """The whole config of that system's training, or where it was saved."""
+        """Compose the configuration of that system's training, or name the directory of a saved model."""
         from ..compare import Entry
 
         loader = GlobalHydra.instance().config_loader()
@@ -185,11 +185,11 @@ class _Comparison:
 
             if name not in persist.names() and not Path(name).expanduser().is_dir():
                 raise ConfigError(
-                    f"aligners: there is no system {name!r}; there are {', '.join(known)}, the models "
-                    f"{', '.join(persist.names())}, and directories of models"
+                    f"aligners: there is no system {name!r}: choose one of {', '.join(known)}, the models "
+                    f"{', '.join(persist.names())}, or the directory of a model"
                 )
             if settings:
-                raise ConfigError(f"aligners: {name} is a saved model, which takes no settings ({settings[0]})")
+                raise ConfigError(f"aligners: {name} is a saved model and takes no settings ({settings[0]})")
             return Entry(label, plain(self.cfg), saved=str(Path(name).expanduser()))
         own = {item.lstrip("+~").split("=", 1)[0] for item in settings}
         shared = [item for item in self.overrides if item.lstrip("+~").split("=", 1)[0] not in own]
@@ -203,33 +203,35 @@ class _Comparison:
 
 def _listed(aligners: Any) -> list[Any]:
     if not isinstance(aligners, list) or not aligners:
-        raise ConfigError(f"aligners={aligners!r}: a list of the systems to compare, aligners=[NAME,...]")
+        raise ConfigError(f"aligners={aligners!r}: give a list of the systems to compare, aligners=[NAME,...]")
     if aligners == ["all"]:
         return sorted(GlobalHydra.instance().config_loader().get_group_options("aligner"))
     return aligners
 
 
 def _system(item: Any) -> tuple[str, list[str], str]:
-    """`name`, `name setting=value ...`, or {label: either}: the name, its settings and its label."""
+    """Split `name`, `name setting=value ...` or {label: either} into name, settings and label."""
     text, label = item, item
     if isinstance(item, dict) and len(item) == 1:
         ((label, text),) = item.items()
     try:
         name, *settings = shlex.split(text if isinstance(text, str) else "")
     except ValueError:
-        raise ConfigError(f"aligners: {item!r} is no system: NAME, or 'NAME setting=value'") from None
+        raise ConfigError(
+            f"aligners: {item!r} does not name a system: write NAME, or 'NAME setting=value'"
+        ) from None
     if any("=" not in setting for setting in settings):
-        raise ConfigError(f"aligners: {item!r} has settings that are not of the form NAME=VALUE")
+        raise ConfigError(f"aligners: {item!r} has a setting without =: write NAME=VALUE")
     return name, settings, str(label)
 
 
 def _families(cfg: DictConfig) -> list[str]:
-    """The feature families that `drop` may name."""
+    """List the feature families that `drop` may name."""
     return sorted({*GlobalHydra.instance().config_loader().get_group_options("features"), *cfg.features})
 
 
 def plain(cfg: DictConfig) -> dict[str, Any]:
-    """The config as dictionaries and lists, every reference resolved."""
+    """Return the configuration as dictionaries and lists, with references resolved."""
     try:
         return OmegaConf.to_container(cfg, resolve=True, throw_on_missing=True)  # type: ignore[return-value]
     except OmegaConfBaseException as error:
@@ -237,8 +239,10 @@ def plain(cfg: DictConfig) -> dict[str, Any]:
 
 
 def short(error: Exception) -> str:
-    """Hydra's message without the places where it looked, and with what there is to choose from."""
-    said = str(error) or str(error.__cause__ or type(error).__name__)  # it may be the cause that says something
+    """Return Hydra's message without its search path, but with the names to choose from."""
+    said = str(error) or str(
+        error.__cause__ or type(error).__name__
+    )  # some errors leave the message to their cause
     message, _, options = said.split("\nConfig search path:")[0].strip().partition("\n\nAvailable options in ")
     group = str(getattr(error, "missing_cfg_file", None) or "").rpartition("/")[0]
     names = options.split("\n\t")[1:]
@@ -248,7 +252,7 @@ def short(error: Exception) -> str:
 
 
 def _comparison(jobs: Sequence[_Job]) -> str:
-    """The jobs of a sweep, the best first, by what tells them apart."""
+    """List the jobs of a sweep, the best first, by the overrides in which they differ."""
     shared = set.intersection(*(set(job.overrides) for job in jobs))
     ranked = sorted(jobs, key=lambda job: -1.0 if job.score is None else job.score, reverse=True)
     rows = []
@@ -272,11 +276,11 @@ def _write_file(path: Path, text: str) -> None:
 
 @contextmanager
 def _command_line(command: str, arguments: Sequence[str]) -> Iterator[None]:
-    """Hydra reads sys.argv, and prints errors itself unless told to let them through."""
+    """Set up what Hydra reads: sys.argv, and the variable that lets errors through."""
     argv, environment = sys.argv, dict(os.environ)
-    # Its parser takes no more overrides after an option among them, so the one that sweeps need goes first.
+    # Its parser takes no overrides after an option among them, so the option of sweeps goes first.
     first = sorted(arguments, key=lambda argument: argument not in ("-m", "--multirun"))
-    # A shell expands ~ at the beginning of a word alone, and Hydra's grammar has no place for it in a value.
+    # A shell expands ~ only at the beginning of a word, and Hydra's grammar does not allow it in a value.
     expanded = [argument.replace("=~/", f"={Path.home()}/", 1) for argument in first]
     sys.argv = [f"jacana-torch {command}", *expanded]
     os.environ |= {"HYDRA_FULL_ERROR": "1", conf.VARIABLE: _own_folders(expanded)}
@@ -291,7 +295,7 @@ def _command_line(command: str, arguments: Sequence[str]) -> Iterator[None]:
 
 
 def _own_folders(arguments: Sequence[str]) -> str:
-    """JACANA_CONF with the folder of --config-dir, so that what is in it is found by name wherever names are."""
+    """Return JACANA_CONF with the folder of --config-dir: its names should be known everywhere."""
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument("--config-dir", "-cd", type=Path)
     given = parser.parse_known_args(arguments)[0].config_dir

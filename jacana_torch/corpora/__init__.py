@@ -1,33 +1,35 @@
-"""Corpora: files of sentence pairs, aligned or not, in many formats. In: files; out: Examples, and back.
+"""Corpora: files of sentence pairs, aligned or not, in many formats.
 
     for example in read("gold.jsonl"): ...
     write(examples, "gold.talp")
 
-A format is a module of this package (see `_formats`), and `format` is its name; left out, it is guessed.
+`format` is the name of a module of this package; without it, it is guessed. See `Format` to add one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import cast
 
 from ..errors import CorpusError
-from ..types import Example
-from ._beside import TextSource, align_to, read_beside
-from ._formats import format_for_writing, formats, guess, module_of
-from ._links import CannotHold
-from ._sink import Writable, name_of, write_chunks
-from ._source import Readable, Source, quote
+from ..types import Alignment, Example
+from ._files import Readable, Source, TextSource, Writable, name_of, quote, write_chunks
+from ._formats import Format, can_align, can_read, can_write, format_for_writing, format_named, formats, guess
+from ._lines import CannotHold, per_line
 
-__all__ = ["SkipBad", "Source", "align_to", "convert", "formats", "guess", "read", "read_live", "write"]
+__all__ = [
+    "CannotHold", "Format", "SkipBad", "Source", "align_to", "can_align", "can_read", "can_write", "convert",
+    "format_for_writing", "format_named", "formats", "guess", "per_line", "read", "read_live", "write",
+    "write_chunks",
+]  # fmt: skip
 
 OnBad = Callable[[CorpusError], Example | None]
 
 
 class SkipBad:
-    """An `on_bad` that goes on: counts what was bad and keeps the first few errors for a report.
+    """An `on_bad` that counts bad items and keeps the first errors for a report.
 
-    `instead` is an Example to put in each bad one's place, so that as many come out as went in.
+    `instead` is an Example that replaces each bad item, so that as many come out as went in.
     """
 
     def __init__(self, keep: int = 5, instead: Example | None = None) -> None:
@@ -42,7 +44,7 @@ class SkipBad:
         return self.instead
 
     def report(self) -> str:
-        """What was skipped, a line an error; "" if nothing was."""
+        """List what was skipped, one line per error; "" if nothing was."""
         if not self.count:
             return ""
         lines = [f"skipped {self.count} bad {'item' if self.count == 1 else 'items'}:"]
@@ -55,35 +57,45 @@ class SkipBad:
 def read(
     source: Readable, format: str | None = None, *, on_bad: OnBad | None = None, text: TextSource | None = None
 ) -> Iterator[Example]:
-    """The examples of a path, "-" (standard input) or stream, one by one; gzip is seen through.
+    """Yield the examples of a path, of "-" (standard input) or of a stream, compressed by gzip or not.
 
-    A bad item raises its CorpusError. With `on_bad` it is handed to that instead, and what comes back, unless it
-    is None, takes the item's place. `text` is for files of links alone (pharaoh, talp, naacl): a corpus file with
-    the pairs, or a tuple of two files with a sentence a line.
+    A bad item raises its CorpusError. `on_bad`, if given, gets the error instead, and what it returns, unless that
+    is None, replaces the item. `text` is for files of links alone (pharaoh, talp, naacl): a corpus file with the
+    pairs, or a tuple of two files with one sentence per line.
     """
     opened = Source(source)
-    format = _format_of(opened, format)
-    items = module_of(format).read(opened) if text is None else read_beside(opened, format, text)
-    return cast(Iterator[Example], _deliver(items, opened, on_bad))  # there are no pauses but where asked for
+    items = _items(opened, format, text)
+    return cast(Iterator[Example], _deliver(items, opened, on_bad))  # only read_live asks for pauses
 
 
 def read_live(
     source: Source, format: str | None = None, *, on_bad: OnBad | None = None
 ) -> Iterator[Example | None]:
-    """As read, with None wherever nothing more has come for a moment: someone may be waiting for an answer."""
-    format = _format_of(source, format)
+    """Read as `read` does, and yield None when nothing has come for a moment: a writer may wait for an answer."""
     source.pauses = True
-    return _deliver(module_of(format).read(source), source, on_bad)
+    return _deliver(_items(source, format), source, on_bad)
 
 
-def _format_of(source: Source, format: str | None) -> str:
+def _items(
+    source: Source, name: str | None, text: TextSource | None = None
+) -> Iterator[Example | CorpusError | None]:
     try:
-        format = format if format is not None else guess(source.name, source.head)
-        module_of(format)
+        name = name if name is not None else guess(source.name, source.head)
+        format = format_named(name)
+        if text is not None:
+            from ._beside import read_beside
+
+            return read_beside(source, name, text)
+        if format.read is None:
+            raise CorpusError(
+                f"{name} holds links without the sentences: read it together with them (text=), or evaluate it "
+                "against a file that has them",
+                source.name,
+            )
+        return format.read(source)
     except BaseException:
         source.close()
         raise
-    return format
 
 
 def _deliver(
@@ -101,43 +113,46 @@ def _deliver(
         source.close()
 
 
+def align_to(gold: Sequence[Example], predicted: Readable, format: str | None = None) -> list[Alignment]:
+    """Return the predictions of a file for the pairs of `gold`, in their order.
+
+    Links without text (pharaoh, talp, naacl) get the sizes of gold's sentences. A file with text is matched by ids
+    if it has the same ids as gold in another order, else by order; lengths must agree, or it is a CorpusError.
+    """
+    from ._beside import align_to
+
+    return align_to(gold, predicted, format)
+
+
 def write(
     examples: Iterable[Example], target: Writable, format: str | None = None, *, links_only: bool = False
 ) -> int:
-    """Writes the examples and returns how many. A path gets all or is left as it was; "-" is standard output.
+    """Write the examples and return how many: to a path all or nothing, to standard output if `target` is "-".
 
-    `links_only` leaves out the text where the format can (pharaoh, talp), as aligners print their links. An
-    example that the format cannot hold is a CorpusError.
+    `links_only` leaves out the text if the format can (pharaoh, talp), as aligners print their links. An example
+    that the format cannot hold is a CorpusError.
     """
     name = name_of(target)
-    module = module_of(format if format is not None else format_for_writing(name))
-    writer = module.write_links if links_only and hasattr(module, "write_links") else module.write
-    counted = _Counted(examples)
-    write_chunks(_told(writer(counted), counted, name), target)
-    return counted.count
+    format = format if format is not None else format_for_writing(name)
+    found = format_named(format)
+    writer = found.write_links if links_only and found.write_links is not None else found.write
+    if writer is None:
+        raise CorpusError(f"{format} can be read, but not written: choose another format with --to", name)
+    count, current = 0, None
 
+    def counted() -> Iterator[Example]:
+        nonlocal count, current
+        for current in examples:
+            count += 1
+            yield current
 
-class _Counted:
-    """Examples on their way into a writer, so that an error can say which one it was."""
-
-    def __init__(self, examples: Iterable[Example]) -> None:
-        self._examples, self.count = examples, 0
-        self.current: Example | None = None
-
-    def __iter__(self) -> Iterator[Example]:
-        for example in self._examples:
-            self.current = example
-            self.count += 1
-            yield example
-
-
-def _told(chunks: Iterable[str], counted: _Counted, name: str) -> Iterator[str]:
     try:
-        yield from chunks
+        write_chunks(writer(counted()), target)
     except CannotHold as error:
-        pair_id = counted.current.pair.id if counted.current is not None else None
-        which = f"pair {counted.count}" + (f" ({quote(pair_id)})" if pair_id is not None else "")
+        pair_id = current.pair.id if current is not None else None
+        which = f"pair {count}" + (f" ({quote(pair_id)})" if pair_id is not None else "")
         raise CorpusError(f"{which}: {error}", name) from None
+    return count
 
 
 def convert(
@@ -150,7 +165,7 @@ def convert(
     text: TextSource | None = None,
     links_only: bool = False,
 ) -> int:
-    """Reads one file and writes another; returns the number of pairs."""
+    """Read one file and write another; return the number of pairs."""
     # Known before anything is read, so that a wrong name costs nothing.
     to = to if to is not None else format_for_writing(name_of(target))
     return write(read(source, from_, on_bad=on_bad, text=text), target, to, links_only=links_only)

@@ -1,7 +1,6 @@
-"""Corpora: links that come without their text. In: a file of links, and their pairs; out: both as one.
+"""Corpora: links whose text is elsewhere: in a corpus file of any format, in two files of sentences, or in memory.
 
-The pairs are a corpus file of any format (its own links are left aside), two files with a sentence a line, or,
-for `align_to`, gold examples in memory.
+A corpus file gives its pairs, and its own links are ignored. Two files have one sentence per line each.
 """
 
 from __future__ import annotations
@@ -13,56 +12,53 @@ from typing import Any
 
 from ..errors import CorpusError
 from ..types import Alignment, Example, Sentence, SentencePair
-from ._columns import columns
-from ._formats import formats, guess, head_lines, module_of
-from ._links import split_tokens
-from ._source import Readable, Source, per_line, quote
-
-TextSource = Readable | tuple[Readable, Readable]
+from ._files import Readable, Source, TextSource, quote
+from ._formats import Format, Numbered, format_named, formats, guess, head_lines
+from ._lines import Links, columns, linked, per_line, split_tokens
 
 _TAGGED = re.compile(r"[ \t]*<s\s+snum=\"?([0-9]{1,9})\"?\s*>(.*)</s>[ \t]*", re.IGNORECASE)
 
-# A sentence or pair that may be bad, and the number that a file of links knows it by.
-Numbered = tuple[int, SentencePair | CorpusError]
+# The number that a file of links has for a pair, and the pair, which may be bad.
+NumberedPair = tuple[int, SentencePair | CorpusError]
 
 
 def read_beside(source: Source, format: str, text: TextSource) -> Iterator[Example | CorpusError]:
-    """The links of `source` with the pairs of `text`."""
-    module = module_of(format)
+    """Yield the links of `source` with the pairs of `text`."""
+    found = format_named(format)
     pairs = _two_files(*text) if isinstance(text, tuple) else _pairs(text)
-    if hasattr(module, "read_numbered"):
-        yield from _by_number(source, module, pairs)
-    elif hasattr(module, "read_links"):
-        yield from _by_order(source, module, pairs)
+    if found.read_numbered is not None:
+        yield from _by_number(source, found.read_numbered(source), pairs)
+    elif found.read_links is not None:
+        yield from _by_order(source, found.read_links(source), pairs)
     else:
-        able = [each for each in formats() if _has_links(module_of(each))]
+        able = formats(lambda one: one.read_links is not None or one.read_numbered is not None)
         raise CorpusError(f"{format} has its own text; links without are in {', '.join(able)}", source.name)
 
 
-def _has_links(module: Any) -> bool:
-    return hasattr(module, "read_links") or hasattr(module, "read_numbered")
-
-
-def _pairs(text: Readable) -> Iterator[Numbered]:
+def _pairs(text: Readable) -> Iterator[NumberedPair]:
     source = Source(text)
     try:
-        module = module_of(guess(source.name, source.head))
-        for number, item in enumerate(module.read(source), start=1):
-            yield number, item if isinstance(item, CorpusError) else _settled(item.pair)
+        name = guess(source.name, source.head)
+        read = format_named(name).read
+        if read is None:
+            raise CorpusError(f"{name} holds links without the sentences: name a file that has them", source.name)
+        for number, item in enumerate(read(source), start=1):
+            if item is not None:
+                yield number, item if isinstance(item, CorpusError) else _settled(item.pair)
     finally:
         source.close()
 
 
 def _settled(pair: SentencePair) -> SentencePair:
-    """Without raw text: links fix the tokens, so nothing may tokenise it again."""
+    """Drop the raw text: links belong to these tokens, so nothing may tokenise it again."""
     if pair.source.text is None and pair.target.text is None:
         return pair
     source, target = (Sentence(side.tokens, side.layers) for side in (pair.source, pair.target))
     return SentencePair(source, target, pair.id)
 
 
-def _two_files(source: Readable, target: Readable) -> Iterator[Numbered]:
-    """Sentences of two files line by line, plain or as the shared tasks had them, `<s snum=0001> … </s>`."""
+def _two_files(source: Readable, target: Readable) -> Iterator[NumberedPair]:
+    """Yield the sentences of two files, plain or in the form of the shared tasks, `<s snum=0001> … </s>`."""
     files = Source(source), Source(target)
     try:
         both = zip_longest(per_line(files[0], _tagged), per_line(files[1], _tagged))
@@ -83,7 +79,7 @@ def _tagged(line: str) -> tuple[str | None, Sentence]:
     return match[1], Sentence(split_tokens(match[2]))
 
 
-def _join(line: int, sides: Sequence[Any], files: Sequence[Source]) -> Numbered:
+def _join(line: int, sides: Sequence[Any], files: Sequence[Source]) -> NumberedPair:
     for side in sides:
         if isinstance(side, CorpusError):
             return line, side
@@ -95,59 +91,59 @@ def _join(line: int, sides: Sequence[Any], files: Sequence[Source]) -> Numbered:
     return tags[0] if tags[0] is not None else line, SentencePair(source, target, source_tag)
 
 
-def _by_order(source: Source, module: Any, pairs: Iterable[Numbered]) -> Iterator[Example | CorpusError]:
-    for line, (links, numbered) in enumerate(zip_longest(module.read_links(source), pairs), start=1):
+def _by_order(
+    source: Source, items: Iterable[Links | CorpusError | None], pairs: Iterable[NumberedPair]
+) -> Iterator[Example | CorpusError]:
+    for line, (links, numbered) in enumerate(zip_longest(items, pairs), start=1):
         if numbered is None:
             raise CorpusError(f"a line more than there are pairs of text, which are {line - 1}", source.name, line)
         if links is None:
             raise CorpusError(f"ends after {line - 1} lines of links, and there are more pairs", source.name, line)
         pair = numbered[1]
-        if isinstance(pair, CorpusError) or isinstance(links, CorpusError):
-            yield pair if isinstance(pair, CorpusError) else links
+        if isinstance(pair, CorpusError):
+            yield pair
+            continue
+        if isinstance(links, CorpusError):
+            yield links
             continue
         try:
-            yield Example(pair, links.over(len(pair.source), len(pair.target)))
+            yield Example(pair, linked(pair, links))
         except ValueError as error:
             yield CorpusError(str(error), source.name, line)
 
 
-def _by_number(source: Source, module: Any, pairs: Iterable[Numbered]) -> Iterator[Example | CorpusError]:
-    sentences, errors = module.read_numbered(source)
+def _by_number(
+    source: Source, found: tuple[Numbered, list[CorpusError]], pairs: Iterable[NumberedPair]
+) -> Iterator[Example | CorpusError]:
+    sentences, errors = found
     yield from errors
     for number, pair in pairs:
-        entry = sentences.pop(number, None)
+        _, align = sentences.pop(number, (0, Alignment))
         if isinstance(pair, CorpusError):
             yield pair
             continue
-        sizes = len(pair.source), len(pair.target)
         try:
-            yield Example(pair, entry.over(*sizes, source.name) if entry is not None else Alignment(*sizes))
+            yield Example(pair, align(len(pair.source), len(pair.target)))
         except CorpusError as error:
             yield error
-    for number, entry in sentences.items():
-        line = entry.rows[0][0] if entry.rows else entry.error.line
+    for number, (line, _) in sentences.items():
         yield CorpusError(f"there is no sentence {number} in the text", source.name, line)
 
 
 def align_to(gold: Sequence[Example], predicted: Readable, format: str | None = None) -> list[Alignment]:
-    """Predictions of any format for the pairs of `gold`, in its order.
-
-    Bare links (pharaoh, talp, naacl) get the sizes of gold's sentences. A file with text is matched by its ids
-    where it has the same ones as gold in another order, else by order; sizes must agree. Anything amiss is a
-    CorpusError.
-    """
+    """See `jacana_torch.corpora.align_to`."""
     source = Source(predicted)
     try:
         lines = head_lines(source.head)
         if format is None:
             format = guess(source.name, source.head) if lines else "pharaoh"  # blank lines: nothing is linked
-        module = module_of(format)
-        pairs: Iterable[Numbered] = ((number, each.pair) for number, each in enumerate(gold, start=1))
-        if hasattr(module, "read_numbered"):
-            return [_aligned(item) for item in _by_number(source, module, pairs)]
-        if hasattr(module, "read_links") and (not lines or len(columns(lines[0])) == 1):
-            return [_aligned(item) for item in _by_order(source, module, pairs)]
-        return _with_text(gold, source, module)
+        found = format_named(format)
+        pairs: Iterable[NumberedPair] = ((number, each.pair) for number, each in enumerate(gold, start=1))
+        if found.read_numbered is not None:
+            return [_aligned(item) for item in _by_number(source, found.read_numbered(source), pairs)]
+        if found.read_links is not None and (not lines or len(columns(lines[0])) == 1):
+            return [_aligned(item) for item in _by_order(source, found.read_links(source), pairs)]
+        return _with_text(gold, source, found)
     finally:
         source.close()
 
@@ -155,16 +151,17 @@ def align_to(gold: Sequence[Example], predicted: Readable, format: str | None = 
 def _aligned(item: Example | CorpusError) -> Alignment:
     if isinstance(item, CorpusError):
         raise item
-    assert item.gold is not None  # both readers above make one
+    assert item.gold is not None  # both readers make one
     return item.gold
 
 
-def _with_text(gold: Sequence[Example], source: Source, module: Any) -> list[Alignment]:
+def _with_text(gold: Sequence[Example], source: Source, format: Format) -> list[Alignment]:
     found: list[Example] = []
-    for item in module.read(source):
+    for item in format.read(source) if format.read is not None else ():
         if isinstance(item, CorpusError):
             raise item
-        found.append(item)
+        if item is not None:
+            found.append(item)
     if len(found) != len(gold):
         raise CorpusError(f"has {len(found)} pairs, and gold has {len(gold)}", source.name)
     alignments = []
@@ -185,7 +182,7 @@ def _with_text(gold: Sequence[Example], source: Source, module: Any) -> list[Ali
 
 
 def _in_order_of(gold: Sequence[Example], found: list[Example]) -> list[Example]:
-    """By id where that is certain: both sides have the same ids, each once."""
+    """Sort by id if both sides have the same ids, each once."""
     by_id = {example.pair.id: example for example in found}
     wanted = [example.pair.id for example in gold]
     if None in by_id or len(by_id) != len(found) or len(set(wanted)) != len(wanted) or by_id.keys() != set(wanted):

@@ -1,14 +1,8 @@
-"""Corpora: which formats there are and which one a file is in. In: a name, first bytes; out: the format's module.
+"""Find the format of a file: by its name, or by its first lines.
 
-A format is a module of this package without a leading underscore, and its name is the format's. It has
-
-    SUFFIXES                  file name endings that say it, perhaps none
-    sniff(lines)              whether the first lines (blank ones left out) look like it
-    read(source)              yields Examples, in a bad one's place the CorpusError; raises if it cannot go on
-    write(examples)           yields pieces of text; raises CannotHold for an example it has no way to write
-    read_links(source)        optional: yields Links for lines that have no text, an item a line
-    read_numbered(source)     optional: the same where lines name their sentence
-    write_links(examples)     optional: as write, leaving out the text
+A format is a module of this package without a leading underscore; its name is the name of the format, and its
+constant FORMAT is a `Format`. A module of your own is named in full, as in `--to my_package.my_format`, if
+JACANA_TRUST lists its package.
 """
 
 from __future__ import annotations
@@ -16,35 +10,99 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import sys
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from ..errors import ConfigError, CorpusError
-from ._source import BOM, quote
+from ..types import Alignment, Example
+from ..util.build import trusted
+from ._files import BOM, Source, quote
+from ._lines import Links
 
 _PACKAGE = __package__ or "jacana_torch.corpora"
 _HEAD_LINES = 50
 
-
-def formats() -> tuple[str, ...]:
-    """The names of all formats, found anew each time: a module that is put there is a format."""
-    path = sys.modules[_PACKAGE].__path__
-    return tuple(sorted(module.name for module in pkgutil.iter_modules(path) if not module.name.startswith("_")))
-
-
-def module_of(format: str) -> Any:
-    if format not in formats():
-        raise ConfigError(f"there is no corpus format {quote(format)}; there are {', '.join(formats())}")
-    return importlib.import_module(f"{_PACKAGE}.{format}")
+Read = Callable[[Source], Iterator[Example | CorpusError | None]]
+Write = Callable[[Iterable[Example]], Iterator[str]]
+# Links of sentences by number, and the line where each begins; and errors of lines whose sentence is unknown.
+Numbered = dict[int, "tuple[int, Callable[[int, int], Alignment]]"]
 
 
-def _named(name: str | None) -> list[str]:
-    lowered = (name or "").lower().removesuffix(".gz")
-    return [each for each in formats() if lowered.endswith(tuple(module_of(each).SUFFIXES))]
+@dataclass(frozen=True)
+class Format:
+    """How files of a format are recognised, read and written.
+
+    `sniff`             tells whether the first lines (blank ones left out) look like the format
+    `read`              yields Examples, and a CorpusError in place of a bad one; raises one if it cannot go on.
+                        None: files have no text
+    `write`             yields pieces of text; raises CannotHold for an example that cannot be written.
+                        None: files can only be read
+    `write_links`       as `write`, without the text
+    `read_links`        yields the links of files without text, one item per line
+    `read_numbered`     the same for lines that name their sentence
+    `suffixes`          endings of file names
+    `holds_links`       whether alignments can be written, and
+    `holds_confidence`  whether the confidence of their links can
+    """
+
+    sniff: Callable[[Sequence[str]], bool]
+    read: Read | None = None
+    write: Write | None = None
+    write_links: Write | None = None
+    read_links: Callable[[Source], Iterator[Links | CorpusError | None]] | None = None
+    read_numbered: Callable[[Source], tuple[Numbered, list[CorpusError]]] | None = None
+    suffixes: tuple[str, ...] = ()
+    holds_links: bool = True
+    holds_confidence: bool = False
+
+
+def formats(fits: Callable[[Format], bool] | None = None) -> tuple[str, ...]:
+    """List the formats of this package, or those that fit; a module that is put there is a format."""
+    found = (module.name for module in pkgutil.iter_modules(sys.modules[_PACKAGE].__path__))
+    names = sorted(name for name in found if not name.startswith("_"))
+    return tuple(name for name in names if fits is None or fits(format_named(name)))
+
+
+def can_read(format: Format) -> bool:
+    """Whether files of the format hold text."""
+    return format.read is not None
+
+
+def can_write(format: Format) -> bool:
+    """Whether files of the format can be written."""
+    return format.write is not None
+
+
+def can_align(format: Format) -> bool:
+    """Whether the format can hold what an aligner finds."""
+    return format.write is not None and format.holds_links
+
+
+def format_named(name: str) -> Format:
+    """Return the format of that name; its module is imported."""
+    module = name if "." in name else f"{_PACKAGE}.{name}"
+    if all(part.isidentifier() for part in module.split(".")) and trusted(module):
+        try:
+            made = vars(importlib.import_module(module)).get("FORMAT")
+        except ModuleNotFoundError as error:
+            if not module.startswith(str(error.name)):
+                raise ConfigError(f"the format {name} cannot be imported ({error})") from error
+            made = None
+        if isinstance(made, Format):
+            return made
+        if "." in name:
+            raise ConfigError(f"{name} is no corpus format: there is no such module with a Format called FORMAT")
+    advice = f"; if you trust this module, set JACANA_TRUST={name.split('.')[0]}" if "." in name else ""
+    raise ConfigError(f"there is no corpus format {quote(name)}; there are {', '.join(formats())}{advice}")
+
+
+def _by_suffix(name: str) -> list[str]:
+    lowered = name.lower().removesuffix(".gz")
+    return [each for each in formats() if lowered.endswith(format_named(each).suffixes)]
 
 
 def head_lines(head: bytes) -> list[str]:
-    """The whole lines of a file's first bytes that are not blank; a cut off last one only if there is no other."""
+    """Return the whole lines among a file's first bytes that are not blank; a cut off line only if it is alone."""
     lines = [each.removesuffix("\r") for each in head.decode("utf-8", "replace").removeprefix(BOM).split("\n")]
     cut_off = bool(lines[-1])
     filled = [line for line in lines if line.strip(f" \t{BOM}")]
@@ -52,14 +110,14 @@ def head_lines(head: bytes) -> list[str]:
 
 
 def guess(name: str | None, head: bytes) -> str:
-    """The format, by the name's ending if that says it, else by the first lines; CorpusError if neither does."""
-    named = _named(name)
+    """Return the format that the ending of the name says, else the first lines; a CorpusError if neither does."""
+    named = _by_suffix(name or "")
     if len(named) == 1:
         return named[0]
     lines = head_lines(head)
     if not lines and not named:
-        return "text"  # nothing but blank lines: whatever it is, there are as many empty pairs in it
-    fitting = [each for each in named or formats() if module_of(each).sniff(lines)]
+        return "text"  # only blank lines: in any format, this is as many empty pairs
+    fitting = [each for each in named or formats() if format_named(each).sniff(lines)]
     if len(fitting) == 1:
         return fitting[0]
     if fitting:
@@ -70,20 +128,20 @@ def guess(name: str | None, head: bytes) -> str:
 
 
 def _why(lines: Sequence[str]) -> str:
-    """Where what the first line promises is broken, if it promises anything."""
+    """Say where the lines stop being in the format of the first line, if that is in any."""
     if not lines:
         return ""
-    known = [each for each in formats() if module_of(each).sniff(lines[:1])]
+    known = [each for each in formats() if format_named(each).sniff(lines[:1])]
     for k in range(1, len(lines) if known else 0):
-        if not any(module_of(each).sniff(lines[: k + 1]) for each in known):
+        if not any(format_named(each).sniff(lines[: k + 1]) for each in known):
             return f": the first lines could be {' or '.join(known)}, but not {quote(lines[k])}"
     return f" from the first line, {quote(lines[0])}"
 
 
 def format_for_writing(name: str) -> str:
-    """The format that the name of a file to be written stands for."""
-    named = _named(name)
+    """Return the format that the name of a file to write stands for."""
+    named = _by_suffix(name)
     if len(named) == 1:
         return named[0]
     wrong = f"the name could stand for {' or '.join(named)}" if named else "the name does not say the format"
-    raise CorpusError(f"{wrong}: say which with --to (one of {', '.join(formats())})", name)
+    raise CorpusError(f"{wrong}: say which with --to (one of {', '.join(formats(can_write))})", name)

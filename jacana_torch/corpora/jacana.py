@@ -1,7 +1,7 @@
-"""Corpora, format jacana: a JSON array of {"id", "name", "source", "target", "sureAlign", "possibleAlign"}.
+"""The format jacana: a JSON array of {"id", "name", "source", "target", "sureAlign", "possibleAlign"}.
 
-The sentences are strings, the links strings of `i-j`, 0-based. The array is read object by object, so that a
-corpus need not fit into memory; an object that is wrong inside can be passed over, a break between them cannot.
+The sentences are strings, the links strings of `i-j`, counted from 0. The array is read object by object, so a
+corpus need not fit into memory; an object that is wrong inside can be skipped, an error between objects cannot.
 """
 
 from __future__ import annotations
@@ -12,25 +12,24 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from ..errors import CorpusError
 from ..types import Example, Sentence, SentencePair
-from ._json import identifier, parse_object, string
-from ._links import Links, alignment_of, format_links, join_tokens, parse_links, split_tokens
-from ._source import Source, quote
-
-SUFFIXES = (".jacana", ".json")
+from ._files import Source, quote
+from ._formats import Format
+from ._lines import alignment_of, format_links, join_tokens, linked, parse_links, split_tokens
+from .jsonl import identifier, parse_object, string
 
 _BLANK = re.compile(r"[ \t\r\n]*")
 _PIECE = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}"]', re.DOTALL)
 _LONGEST = 1 << 26
 
 
-def sniff(lines: Sequence[str]) -> bool:
+def _sniff(lines: Sequence[str]) -> bool:
     start = "".join(lines[:3]).lstrip(" \t")
     rest = start[1:].lstrip(" \t")
     return start.startswith("[") and (rest in ("", "]") or rest.startswith("{"))
 
 
 class _Window:
-    """The part of the file that is in memory, `at` where we are in it and the number of the line that is there."""
+    """The part of the file that is in memory; `at` is the position in it, `line` the number of its line."""
 
     def __init__(self, source: Source) -> None:
         self._name, self._chunks = source.name, source.chunks()
@@ -44,7 +43,7 @@ class _Window:
         self.at = to
 
     def more(self) -> bool:
-        """At least as much again as is unread, so that scanning anew costs no more than twice the whole."""
+        """Read at least as much as is unread, so that repeated scans stay cheap; false at the end."""
         parts, size = [self.text[self.at :]], 0
         for chunk in self._chunks:
             parts.append(chunk)
@@ -55,7 +54,7 @@ class _Window:
         return size > 0
 
     def peek(self) -> str:
-        """The next character that is not blank, "" at the end of the file."""
+        """Return the next character that is not blank, "" at the end of the file."""
         while True:
             self.advance(_BLANK.match(self.text, self.at).end())  # type: ignore[union-attr]
             if self.at < len(self.text):
@@ -64,7 +63,7 @@ class _Window:
                 return ""
 
     def take_object(self) -> str:
-        """From { to its }; strings are skipped whole, so that braces in them do not count."""
+        """Return the text from { to its }; braces inside strings do not count."""
         while (end := self._object_end()) is None:
             if len(self.text) - self.at > _LONGEST or not self.more():
                 raise self.error(f"the object that begins here has no end: {quote(self.text[self.at :])}")
@@ -87,7 +86,7 @@ class _Window:
         return None
 
 
-def read(source: Source) -> Iterator[Example | CorpusError]:
+def _read(source: Source) -> Iterator[Example | CorpusError]:
     window = _Window(source)
     _expect(window, "[", "a JSON array begins with [ (an object a line is --from jsonl)")
     if window.peek() != "]":
@@ -132,10 +131,10 @@ def _parse(text: str) -> Example:
         parse_links(string(item, name), possible=False)[0] if item.get(name) is not None else []
         for name in ("sureAlign", "possibleAlign")
     )
-    return Example(pair, Links(sure, maybe).over(len(pair.source), len(pair.target)))
+    return Example(pair, linked(pair, (sure, maybe)))
 
 
-def write(examples: Iterable[Example]) -> Iterator[str]:
+def _write(examples: Iterable[Example]) -> Iterator[str]:
     before = "[\n"
     for example in examples:
         yield before + _format(example)
@@ -152,3 +151,6 @@ def _format(example: Example) -> str:
         item["sureAlign"], item["possibleAlign"] = format_links(gold.sure), format_links(gold.possible)
     lines = json.dumps(item, ensure_ascii=False, indent=4)
     return "\n".join("    " + line for line in lines.split("\n"))
+
+
+FORMAT = Format(sniff=_sniff, read=_read, write=_write, suffixes=(".jacana", ".json"))

@@ -1,33 +1,28 @@
-"""Corpora, format jsonl: a JSON object a line, {"id", "source", "target", "sure", "possible"}; holds all there is.
+"""The format jsonl: one JSON object per line, {"id", "source", "target", "sure", "possible"}; it holds everything.
 
 `source` and `target` are lists of tokens, or strings that are split at spaces. `sure` and `possible` are lists of
-[i, j], 0-based; without both the pair is unaligned. Optional: "confidence" {"i-j": p}, "score", and annotation
-layers "source_pos", "target_lemma"… with one value a token. Other keys are passed over, and so are blank lines.
+[i, j], counted from 0; without both, the pair is unaligned. Optional are "confidence" {"i-j": p}, "score", and
+annotation layers "source_pos", "target_lemma"… with one value per token. Other keys and blank lines are ignored.
 """
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
-from ..errors import CorpusError
 from ..types import Alignment, Example, Link, Sentence, SentencePair
-from ._json import encodable, field, identifier, number, parse_object, shown
-from ._links import CannotHold, Links, alignment_of, parse_links, split_tokens
-from ._source import Source, per_line_and_pauses, quote
-
-SUFFIXES = (".jsonl", ".ndjson", ".json")
+from ._files import quote
+from ._formats import Format
+from ._lines import CannotHold, alignment_of, linked, parse_links, per_line, split_tokens
 
 _SCALARS = (str, int, float, bool, type(None))
 
 
-def sniff(lines: Sequence[str]) -> bool:
+def _sniff(lines: Sequence[str]) -> bool:
     return bool(lines) and lines[0].lstrip(" \t").startswith("{") and lines[0].lstrip(" \t{")[:1] in ('"', "}")
-
-
-def read(source: Source) -> Iterator[Example | CorpusError | None]:
-    return per_line_and_pauses(source, _parse, skip_blank=True)
 
 
 def _parse(line: str) -> Example:
@@ -38,8 +33,7 @@ def _parse(line: str) -> Example:
     )
     if not aligned:
         return Example(pair)
-    links = Links(_links(item, "sure"), _links(item, "possible"))
-    gold = links.over(len(pair.source), len(pair.target))
+    gold = linked(pair, (_links(item, "sure"), _links(item, "possible")))
     if "confidence" in item or "score" in item:
         score = item.get("score")
         confidence = _confidence(item.get("confidence") or {}, gold)
@@ -51,7 +45,7 @@ def _parse(line: str) -> Example:
 def _sentence(item: Mapping[str, Any], side: str, aligned: bool) -> Sentence:
     value = field(item, side)
     if isinstance(value, str):
-        # Links are links of tokens, so where there are some the split is final and the text of no more use.
+        # Links belong to tokens: if there are links the split is final, and the text has no more use.
         tokens, text = split_tokens(encodable(value)), None if aligned else value
     elif isinstance(value, list) and all(isinstance(token, str) for token in value):
         encodable("".join(value))
@@ -63,7 +57,7 @@ def _sentence(item: Mapping[str, Any], side: str, aligned: bool) -> Sentence:
     return Sentence(tokens, _layers(item, side, len(tokens)), text)
 
 
-def _layers(item: Mapping[str, Any], side: str, length: int) -> dict[str, tuple]:
+def _layers(item: Mapping[str, Any], side: str, length: int) -> dict[str, tuple[Any, ...]]:
     layers = {}
     for key, values in item.items():
         if not key.startswith(f"{side}_") or not isinstance(values, list):
@@ -134,7 +128,7 @@ def _format(example: Example) -> str:
         line = json.dumps(item, ensure_ascii=False, allow_nan=False, default=_plain)
     except (TypeError, ValueError) as error:
         raise CannotHold(f"JSON cannot hold a value of this pair: {error}") from None
-    # Some readers take these for line ends; inside a JSON string they may as well be escaped.
+    # Some readers take these for line ends; inside a JSON string they can be escaped.
     for character in "\x85\u2028\u2029":
         line = line.replace(character, f"\\u{ord(character):04x}")
     return line + "\n"
@@ -149,7 +143,86 @@ def _tokens(sentence: Sentence, unaligned: bool) -> str | list[str]:
 
 
 def _plain(value: Any) -> Any:
-    """numpy's and torch's numbers as Python's."""
-    if hasattr(value, "item"):
+    """Convert the numbers of numpy and torch to Python's."""
+    try:
         return value.item()
-    raise TypeError(f"{type(value).__name__} {quote(value)}")
+    except AttributeError:
+        raise TypeError(f"{type(value).__name__} {quote(value)}") from None
+
+
+def parse_object(text: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text, parse_constant=_not_a_number)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"broken JSON, {error.msg} at column {error.colno}: {quote(text)}") from None
+    except RecursionError:
+        raise ValueError(f"JSON nested too deeply: {quote(text)}") from None
+    if not isinstance(value, dict):
+        raise ValueError(f"expected a JSON object {{…}} and not {quote(text)}")
+    return value
+
+
+def _not_a_number(name: str) -> float:
+    raise ValueError(f"{name} is not a number that JSON knows")
+
+
+def shown(value: Any) -> str:
+    """Quote a value for an error message, as it was in the file."""
+    try:
+        return quote(json.dumps(value))
+    except RecursionError:  # a value that could just be read may be too deep to be written
+        return "something nested too deeply"
+
+
+def field(item: Mapping[str, Any], name: str) -> Any:
+    try:
+        return item[name]
+    except KeyError:
+        raise ValueError(f"no {name!r} among the keys {quote(', '.join(item), 100)}") from None
+
+
+def string(item: Mapping[str, Any], name: str) -> str:
+    value = field(item, name)
+    if not isinstance(value, str):
+        raise ValueError(f"{name!r} should be a string and is {shown(value)}")
+    return encodable(value)
+
+
+def encodable(text: str) -> str:
+    """Return the text if it can be written again: bad UTF-8 was turned into half surrogate pairs."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        found = text[error.start]
+        if "\udc80" <= found <= "\udcff":
+            raise ValueError(f"byte {ord(found) - 0xDC00:#04x} is not UTF-8: convert the file to UTF-8") from None
+        raise ValueError(f"half a surrogate pair ({found!r}) in {quote(text)}") from None
+    return text
+
+
+def identifier(item: Mapping[str, Any], *names: str) -> str | None:
+    """Return the first of these fields that is not empty: a string, or a number, which some use for ids."""
+    for name in names:
+        value = item.get(name)
+        if isinstance(value, str) and value:
+            return encodable(value)
+        if isinstance(value, int) and not isinstance(value, bool):
+            return str(value)
+        if value not in (None, ""):
+            raise ValueError(f"{name!r} should be a string and is {shown(value)}")
+    return None
+
+
+def number(value: Any, what: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        raise ValueError(f"{what} should be a number and is {shown(value)}")
+    return float(value)
+
+
+FORMAT = Format(
+    sniff=_sniff,
+    read=partial(per_line, parse=_parse, skip_blank=True),
+    write=write,
+    suffixes=(".jsonl", ".ndjson", ".json"),
+    holds_confidence=True,
+)

@@ -1,11 +1,11 @@
-"""Corpora, format msr: the MSR RTE2 files, which are GIZA's A3 with possible links. Three lines a pair:
+"""The format msr: the MSR RTE2 files, which are GIZA's A3 with possible links. Three lines per pair:
 
     # sentence pair 7
     the premise , which is the source
     NULL ({ / / }) each ({ 4 p1 / / }) word ({ / / }) of the hypothesis with the positions it is linked to, from 1
 
-`p` marks a possible link; what comes after a slash is not about links. Byte-order marks stand anywhere, also
-inside lines, and are dropped. In a file of GIZA itself the plain line is whatever side GIZA calls the target.
+`p` marks a possible link; the part after a slash is not about links. Byte-order marks may be anywhere, even inside
+lines, and are dropped. In a file of GIZA itself the plain line is the side that GIZA calls the target.
 """
 
 from __future__ import annotations
@@ -16,27 +16,29 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from ..errors import CorpusError
 from ..types import Alignment, Example, Link, Sentence, SentencePair
-from ._links import CannotHold, alignment_of, join_tokens, split_tokens
-from ._source import BOM, Source, quote
-
-SUFFIXES = (".msr", ".a3")
+from ._files import BOM, Source, quote
+from ._formats import Format
+from ._lines import CannotHold, alignment_of, join_tokens, split_tokens
 
 log = logging.getLogger(__name__)
 
 _HEADER = re.compile(r"# *sentence pair(?: +(?:\(([0-9]+)\).*|(.*)))?", re.IGNORECASE)
-# The very last ) may be missing, as it is in one of the published files; what it closes is whole.
+# The last ) of a line may be missing, as in one of the published files; what it closes is complete.
 _WORD = re.compile(r"[ \t]*([^ \t]+) \(\{([^{}]*)\}(?:\)|$)")
 _POSITION = re.compile(r"(p?)([0-9]{1,9})")
 
 
-def sniff(lines: Sequence[str]) -> bool:
+def _sniff(lines: Sequence[str]) -> bool:
     return bool(lines) and _HEADER.fullmatch(lines[0].replace(BOM, "").strip()) is not None
 
 
-def read(source: Source) -> Iterator[Example | CorpusError]:
-    """A block that is broken ends where the next header begins, so that one bad pair costs one pair."""
+def _read(source: Source) -> Iterator[Example | CorpusError]:
+    """Read blocks that end where the next header begins, so that one bad pair costs one pair."""
     block: list[tuple[int, bytes]] = []
-    for number, raw in source.lines():
+    for numbered in source.lines():
+        if numbered is None:  # a pause
+            continue
+        number, raw = numbered
         if b"#" in raw[:80] and _is_header(raw):
             if block:
                 yield _parse_block(source, block)
@@ -57,7 +59,7 @@ def _clean(line: str) -> str:
 
 def _parse_block(source: Source, block: Sequence[tuple[int, bytes]]) -> Example | CorpusError:
     try:
-        # Blank lines at the end of a block part it from the next; an empty premise is a blank line inside.
+        # Blank lines at the end separate blocks; a blank line inside is an empty premise.
         while len(block) > 3 and not _clean(source.decode(*block[-1])):
             block = block[:-1]
         lines = [_clean(source.decode(number, raw)) for number, raw in block]
@@ -86,7 +88,7 @@ def _parse_pair(pair_id: str | None, source: tuple[str, ...], line: str) -> Exam
         if match.start() != end:
             break
         end = match.end()
-        # The first word is NULL, and what is linked to it is linked to nothing.
+        # The first word is NULL: its links are no links.
         for possible, i in _positions(match[2]):
             if words:
                 links[possible].add((i - 1, len(words) - 1))
@@ -106,7 +108,7 @@ def _positions(inside: str) -> Iterator[tuple[bool, int]]:
         yield bool(match[1]), int(match[2])
 
 
-def write(examples: Iterable[Example]) -> Iterator[str]:
+def _write(examples: Iterable[Example]) -> Iterator[str]:
     for count, example in enumerate(examples, start=1):
         gold, pair = alignment_of(example), example.pair
         header = f"# sentence pair {count if pair.id is None else pair.id}"
@@ -127,3 +129,6 @@ def write(examples: Iterable[Example]) -> Iterator[str]:
             for word, at in zip(pair.target.tokens, positions, strict=True)
         )
         yield f"{header}\n{source} \nNULL ({{ / / }}) {''.join(words)}\n"
+
+
+FORMAT = Format(sniff=_sniff, read=_read, write=_write, suffixes=(".msr", ".a3"))

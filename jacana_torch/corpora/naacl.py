@@ -1,8 +1,8 @@
-"""Corpora, format naacl: the shared tasks' (WPT 2003, 2005) `sentence i j [S|P] [confidence]`, all counted from 1.
+"""The format naacl of the shared tasks WPT 2003 and 2005: `sentence i j [S|P] [confidence]`, all counted from 1.
 
-Such files carry no text. It comes from beside them: `read(..., text=...)` with a file of pairs or with the task's
-two files of sentences, or `align_to` with the gold. A position 0 is NULL and links nothing. Lines come in any
-order, so the links (and only they) are held in memory.
+Files have no text. It comes from elsewhere: by `read(..., text=...)` from a file of pairs or from the task's two
+files of sentences, or by `align_to` from the gold. A position 0 is NULL and links nothing. Lines come in any
+order, so all links are held in memory.
 """
 
 from __future__ import annotations
@@ -14,10 +14,9 @@ from dataclasses import dataclass, field
 
 from ..errors import CorpusError
 from ..types import Alignment, Example
-from ._links import alignment_of
-from ._source import Source, per_line, quote
-
-SUFFIXES = (".naacl", ".wa")
+from ._files import Source, quote
+from ._formats import Format, Numbered
+from ._lines import alignment_of, per_line
 
 _NUMBER = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 _LINE = re.compile(
@@ -28,18 +27,21 @@ Row = tuple[int, int, int, bool, float | None]  # line, i, j, possible, confiden
 
 
 @dataclass
-class Numbered:
-    """The links of one sentence, and what was wrong with one of its lines, which spoils them all."""
+class _Sentence:
+    """The links of one sentence, and the error of a bad line, which spoils them all."""
 
+    file: str
+    line: int  # the first that names the sentence
     rows: list[Row] = field(default_factory=list)
     error: CorpusError | None = None
 
-    def over(self, n_source: int, n_target: int, file: str) -> Alignment:
+    def alignment(self, n_source: int, n_target: int) -> Alignment:
         if self.error is not None:
             raise self.error
         for line, i, j, _, _ in self.rows:
             if i > n_source or j > n_target:
-                raise CorpusError(f"link {i} {j} is out of range for {n_source} x {n_target} tokens", file, line)
+                wrong = f"link {i} {j} is out of range for {n_source} x {n_target} tokens"
+                raise CorpusError(wrong, self.file, line)
         rows = [row for row in self.rows if row[1] and row[2]]
         return Alignment(
             n_source,
@@ -50,21 +52,13 @@ class Numbered:
         )
 
 
-def sniff(lines: Sequence[str]) -> bool:
+def _sniff(lines: Sequence[str]) -> bool:
     return bool(lines) and all(_LINE.fullmatch(line) for line in lines[:5])
 
 
-def read(source: Source) -> Iterator[Example | CorpusError]:
-    raise CorpusError(
-        "naacl holds links without the sentences: read it together with them (text=), or evaluate it "
-        "against a file that has them",
-        source.name,
-    )
-
-
-def read_numbered(source: Source) -> tuple[dict[int, Numbered], list[CorpusError]]:
-    """Links by sentence number, and the errors of lines whose sentence is not known."""
-    sentences: dict[int, Numbered] = {}
+def _read_numbered(source: Source) -> tuple[Numbered, list[CorpusError]]:
+    """Return the links by sentence number, and the errors of lines whose sentence is not known."""
+    sentences: dict[int, _Sentence] = {}
     errors: list[CorpusError] = []
     for number, item in enumerate(per_line(source, _parse), start=1):
         if item is None:
@@ -76,16 +70,16 @@ def read_numbered(source: Source) -> tuple[dict[int, Numbered], list[CorpusError
         if sentence == 0:
             errors.append(CorpusError("there is no sentence 0: sentences count from 1", source.name, number))
             continue
-        entry = sentences.setdefault(sentence, Numbered())
+        entry = sentences.setdefault(sentence, _Sentence(source.name, number))
         if isinstance(confidence, str):
             entry.error = entry.error or CorpusError(confidence, source.name, number)
         else:
             entry.rows.append((number, i, j, possible, confidence))
-    return sentences, errors
+    return {number: (entry.line, entry.alignment) for number, entry in sentences.items()}, errors
 
 
 def _parse(line: str) -> tuple[int, int, int, bool, float | str | None] | None:
-    """The line's values. A string in place of the confidence says what is wrong where the sentence is known."""
+    """Parse a line; if it is bad and its sentence is known, the error replaces the confidence."""
     if not line.strip():
         return None
     match = _LINE.fullmatch(line)
@@ -102,8 +96,8 @@ def _parse(line: str) -> tuple[int, int, int, bool, float | str | None] | None:
     return sentence, i, j, match[4] == "P", confidence
 
 
-def write(examples: Iterable[Example]) -> Iterator[str]:
-    """The n-th example is sentence n, whatever its id; one without links leaves no line."""
+def _write(examples: Iterable[Example]) -> Iterator[str]:
+    """Write the n-th example as sentence n, whatever its id; one without links has no line."""
     for number, example in enumerate(examples, start=1):
         gold = alignment_of(example)
         lines = []
@@ -112,3 +106,12 @@ def write(examples: Iterable[Example]) -> Iterator[str]:
             tail = f" {float(confidence)!r}" if confidence is not None else ""
             lines.append(f"{number} {i + 1} {j + 1} {'S' if (i, j) in gold.sure else 'P'}{tail}\n")
         yield "".join(lines)
+
+
+FORMAT = Format(
+    sniff=_sniff,
+    read_numbered=_read_numbered,
+    write=_write,
+    suffixes=(".naacl", ".wa"),
+    holds_confidence=True,
+)

@@ -1,6 +1,6 @@
-"""Corpora, format talp: links `i-j` sure and `ipj` possible, 0-based, a pair a line; otherwise as pharaoh.
+"""The format talp: links `i-j` sure and `ipj` possible, counted from 0, one pair per line; otherwise as pharaoh.
 
-References that count from 1 exist under the same look; nothing in the file tells them apart, so shift those first.
+Some references look the same and count from 1; nothing in the file tells them apart, so shift those first.
 """
 
 from __future__ import annotations
@@ -8,31 +8,25 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
-from ..errors import CorpusError
 from ..types import Example
-from ._columns import format_bare, format_pair, link_texts, looks_like_links, parse_bare, parse_pair
-from ._links import Links, format_links
-from ._source import Source, per_line, per_line_and_pauses
-
-SUFFIXES = (".talp",)
+from ._formats import Format
+from ._lines import format_line, link_texts, looks_like_links, parse_links, parse_pair, per_line
 
 
-def sniff(lines: Sequence[str]) -> bool:
-    """Links in the only or the third column, some of them possible."""
+def _sniff(lines: Sequence[str]) -> bool:
+    """Whether the only or the third column has links, some of them possible."""
     return any("p" in text for text in link_texts(lines) if looks_like_links(text))
 
 
-def read(source: Source) -> Iterator[Example | CorpusError | None]:
-    return per_line_and_pauses(source, partial(parse_pair, possible=True))
+def _write(examples: Iterable[Example], *, text: bool) -> Iterator[str]:
+    return (format_line(example, text=text, possible=True) for example in examples)
 
 
-def read_links(source: Source) -> Iterator[Links | CorpusError]:
-    return per_line(source, partial(parse_bare, possible=True))
-
-
-def write(examples: Iterable[Example]) -> Iterator[str]:
-    return (format_pair(example, format_links) for example in examples)
-
-
-def write_links(examples: Iterable[Example]) -> Iterator[str]:
-    return (format_bare(example, format_links) for example in examples)
+FORMAT = Format(
+    sniff=_sniff,
+    read=partial(per_line, parse=partial(parse_pair, possible=True)),
+    read_links=partial(per_line, parse=partial(parse_links, possible=True)),
+    write=partial(_write, text=True),
+    write_links=partial(_write, text=False),
+    suffixes=(".talp",),
+)

@@ -1,27 +1,22 @@
-"""Corpora, format text: a pair a line, `source TAB target` or `source ||| target`, without links.
+"""The format text: one pair per line, `source TAB target` or `source ||| target`, without links.
 
-A blank line is an empty pair. The sentences keep their raw text, so that what aligns them may tokenise it.
+A blank line is an empty pair. The sentences keep their raw text, so that an aligner can tokenise it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 
-from ..errors import CorpusError
-from ..types import Example
-from ._columns import columns, looks_like_links, pair_of, raw_text
-from ._source import Source, per_line_and_pauses, quote
-
-SUFFIXES = (".text",)
+from ..types import Example, Sentence
+from ._files import quote
+from ._formats import Format
+from ._lines import CannotHold, columns, join_tokens, looks_like_links, pair_of, per_line
 
 
-def sniff(lines: Sequence[str]) -> bool:
-    """Most lines have two columns; one bad line, be it the first, should not hide what the others say."""
+def _sniff(lines: Sequence[str]) -> bool:
+    """Whether most lines have two columns: one bad line, even the first, should not hide the format."""
     return sum(len(columns(line)) == 2 for line in lines) * 2 > len(lines)
-
-
-def read(source: Source) -> Iterator[Example | CorpusError | None]:
-    return per_line_and_pauses(source, _parse)
 
 
 def _parse(line: str) -> Example:
@@ -36,6 +31,20 @@ def _parse(line: str) -> Example:
     raise ValueError(f"{len(found)} columns instead of source and target{hint}")
 
 
-def write(examples: Iterable[Example]) -> Iterator[str]:
+def _write(examples: Iterable[Example]) -> Iterator[str]:
     for example in examples:
-        yield f"{raw_text(example.pair.source)}\t{raw_text(example.pair.target)}\n"
+        yield f"{_raw_text(example.pair.source)}\t{_raw_text(example.pair.target)}\n"
+
+
+def _raw_text(sentence: Sentence) -> str:
+    if sentence.text is None:
+        return join_tokens(sentence.tokens)
+    for character in "\t\n\r":
+        if character in sentence.text:
+            raise CannotHold(f"this format cannot hold {quote(sentence.text)}, which has {character!r} in it")
+    return sentence.text
+
+
+FORMAT = Format(
+    sniff=_sniff, read=partial(per_line, parse=_parse), write=_write, suffixes=(".text",), holds_links=False
+)

@@ -37,10 +37,15 @@ def build(config: Any, **overrides: Any) -> Any:
     return _instance(_find(target, type), arguments, overrides)
 
 
+def trusted(target: str) -> bool:
+    """Whether a dotted name is of this package, or of a package that JACANA_TRUST lists."""
+    packages = ["jacana_torch", *os.environ.get("JACANA_TRUST", "").replace(",", " ").split()]
+    return target.startswith(tuple([f"{package}." for package in packages]))
+
+
 def _find(target: Any, kind: type) -> Any:
     """The class or function of a dotted name, if it is ours or of a package that JACANA_TRUST lists."""
-    packages = ["jacana_torch", *os.environ.get("JACANA_TRUST", "").replace(",", " ").split()]
-    if not isinstance(target, str) or not target.startswith(tuple(f"{package}." for package in packages)):
+    if not isinstance(target, str) or not trusted(target):
         raise ConfigError(
             f"the config names {target!r}, which is not part of this package; if you trust it, set "
             f"JACANA_TRUST={str(target).split('.')[0]}"

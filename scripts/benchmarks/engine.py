@@ -89,7 +89,7 @@ def _decoding(options: argparse.Namespace) -> list[dict[str, Any]]:
     import numpy as np
 
     from jacana_torch.crf import bucketed, plain
-    from jacana_torch.util.heap import keep_freed
+    from jacana_torch.cli.loading import keep_freed
 
     from .text import lengths
 

@@ -59,7 +59,7 @@ def held_by_objects(model: str, pairs: Path) -> dict[str, list]:
 
 def _traced(model: str, pairs: Path) -> dict[str, list]:
     from jacana_torch import corpora
-    from jacana_torch.cli.align import Aligning
+    from jacana_torch.cli.loading import Aligning
 
     given = [example.pair for example in corpora.read(str(pairs), "text")]
     align = Aligning(model, tokenise=False)

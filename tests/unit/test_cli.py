@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import time
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from random import Random
@@ -14,7 +15,7 @@ import pytest
 from commands import WORDS, started, whole
 
 from jacana_torch.cli import presentable
-from jacana_torch.cli.align import FIRST_BATCH, LAST_BATCHES, _batches, _sizes
+from jacana_torch.cli.align import FIRST_BATCH, LAST_BATCHES, _batches, _size
 from jacana_torch.errors import CorpusError
 from jacana_torch.types import Example, Sentence, SentencePair
 
@@ -128,7 +129,7 @@ def test_random_bytes_are_an_error_and_no_mess(cli, model):
     ("arguments", "says"),
     [
         (["align", "--model", "no-such-model"], "no-such-model"),
-        (["align", "--to", "msr"], "jsonl"),
+        (["align", "--to", "text"], "jsonl"),
         (["align", "/no/such/file"], "/no/such/file"),
         (["align", "--model", "MODEL", "--device", "abacus"], "abacus"),
         (["align", "--batch-size", "0"], "'0'"),
@@ -152,7 +153,7 @@ def test_a_lack_of_memory_is_told_in_a_line(cli, monkeypatch):
     def too_large(*_, **__):
         raise MemoryError("Unable to allocate 298. GiB")
 
-    monkeypatch.setattr("jacana_torch.cli.align.align", too_large)
+    monkeypatch.setattr("jacana_torch.cli.align.run", too_large)
     code, out, err = cli("align", stdin="red\tred\n")
     assert (code, out, err.count("\n")) == (2, "", 1) and "298. GiB" in err and "split" in err
 
@@ -174,7 +175,7 @@ def test_an_endless_input_is_taken_as_it_is_needed():
             taken += 1
             yield Example(WORD)
 
-    sizes = [len(batch) for batch in islice(_batches(endless(), _sizes(50, 2, lambda: None)), 3)]
+    sizes = [len(batch) for batch in islice(_batches(endless(), partial(_size, 50, 2, lambda: None)), 3)]
     assert sizes == [FIRST_BATCH, 50, 50] and taken == sum(sizes)
 
 
@@ -189,14 +190,14 @@ def test_of_long_pairs_a_batch_takes_fewer():
 def test_batches_shrink_towards_the_end_of_a_file_of_known_size():
     total, largest, workers = 20_000, 1024, 2
     read = 0
-    size = _sizes(largest, workers, lambda: read / total)
+    size = partial(_size, largest, workers, lambda: read / total)
     sizes = []
     while read < total:
         sizes.append(min(size(read), total - read))
         read += sizes[-1]
     assert sizes[0] == FIRST_BATCH and sizes[1:] == sorted(sizes[1:], reverse=True)
     assert sizes.count(largest) > 10 and sizes[-2] == LAST_BATCHES
-    alone = _sizes(largest, 1, lambda: 0.99)
+    alone = partial(_size, largest, 1, lambda: 0.99)
     assert [alone(0), alone(5000)] == [FIRST_BATCH, largest]  # nobody waits for anybody
 
 

@@ -7,11 +7,11 @@ import os
 import re
 import select
 import sys
+from collections.abc import Iterator
 
 import pytest
 
-from jacana_torch.cli import progress as cli_progress
-from jacana_torch.cli.progress import Counter
+from jacana_torch.cli import align, main
 
 pty = pytest.importorskip("pty", reason="needs a terminal, which this system has none to make of")
 
@@ -43,49 +43,57 @@ def terminal(monkeypatch):
     os.close(terminal.theirs)
 
 
-def advanced(terminal: Terminal, fraction: float | None, shown: bool = True) -> str:
-    with pytest.MonkeyPatch.context() as patch, Counter(lambda: fraction, shown) as counter:
+def outcomes(batches: int = 3) -> Iterator[tuple[list, list]]:
+    yield from [([None] * 1500, [])] * batches
+
+
+def drawn(terminal: Terminal, fraction: float | None) -> str:
+    with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "stderr", terminal.stream)  # not in the fixture, after which pytest puts its own there
-        for _ in range(3):
-            counter.advance(1500)
+        assert len(list(align._with_progress(outcomes(), lambda: fraction))) == 3
     return terminal.text()
 
 
 def test_figures_on_a_terminal(terminal, monkeypatch):
-    monkeypatch.setattr(cli_progress, "SHOWN_AFTER", 0.0)
-    monkeypatch.setattr(cli_progress, "REDRAWN_AFTER", 0.0)
-    text = advanced(terminal, 0.25)
+    monkeypatch.setattr(align, "SHOWN_AFTER", 0.0)
+    monkeypatch.setattr(align, "REDRAWN_AFTER", 0.0)
+    text = drawn(terminal, 0.25)
     assert "25%" in text and re.search(r"4,500 pairs, [\d,]+/s", text) and "0:00:0" in text
-    text = advanced(terminal, None)  # whoever reads a pipe knows no share
+    text = drawn(terminal, None)  # whoever reads a pipe knows no share
     assert "%" not in text and re.search(r"4,500 pairs, [\d,]+/s", text)
 
 
-def test_nothing_before_a_second_or_in_a_pipe(terminal, monkeypatch):
-    assert advanced(terminal, 0.5) == ""
-    monkeypatch.setattr(cli_progress, "SHOWN_AFTER", 0.0)
-    assert advanced(terminal, 0.5, shown=False) == ""
+def test_nothing_in_the_first_second(terminal):
+    assert drawn(terminal, 0.5) == ""
+
+
+def test_the_workers_stop_with_the_display(terminal):
+    given = outcomes()
+    shown = align._with_progress(given, lambda: None)
+    next(shown)
+    shown.close()
+    assert list(given) == []
 
 
 def test_no_thread_is_in_the_way_of_workers(terminal, monkeypatch):
     from jacana_torch.util.parallel import usual_method
 
     before = usual_method()
-    monkeypatch.setattr(cli_progress, "SHOWN_AFTER", 0.0)
+    monkeypatch.setattr(align, "SHOWN_AFTER", 0.0)
     monkeypatch.setattr(sys, "stderr", terminal.stream)
-    with Counter(lambda: 0.5, True) as counter:
-        counter.advance(1)
-        assert terminal.text() and usual_method() == before
+    shown = align._with_progress(outcomes(), lambda: 0.5)
+    next(shown), next(shown)
+    assert terminal.text() and usual_method() == before
+    shown.close()
 
 
 @pytest.mark.parametrize("to_file", [True, False])
 def test_no_figures_among_links_on_a_terminal(terminal, monkeypatch, model, tmp_path, to_file):
-    """Where links go to the terminal they say how far it is."""
-    from jacana_torch.cli.align import align
-
-    monkeypatch.setattr(cli_progress, "SHOWN_AFTER", 0.0)
+    """Links on the terminal show the progress themselves."""
+    monkeypatch.setattr(align, "SHOWN_AFTER", 0.0)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"red dog\tdog\n" * 100)))
     monkeypatch.setattr(sys, "stdout", terminal.stream)
     monkeypatch.setattr(sys, "stderr", terminal.stream)
-    align(model=model, output=str(tmp_path / "out.talp") if to_file else None)
+    assert main(["align", "--model", model, *(["--output", str(tmp_path / "out.talp")] if to_file else [])]) == 0
     text = terminal.text()
     assert ("/s" in text) == to_file and ("1-0" in text) != to_file

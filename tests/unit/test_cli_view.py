@@ -95,13 +95,13 @@ def test_a_pair_without_words(folder, capsys):
             "a cat\tthe cat\n",
             "pair 1 has no links to show: name a second file that has them, or align with --model",
         ),
-        (["--from", "jsonl"], "", "there are no pairs in it to show"),
+        (["--from", "jsonl"], "", "has no pairs to show"),
         (["gold.jsonl"], "a cat\tthe cat\n", "gold.jsonl: has 2 pairs, and gold has 1"),
         (["--model", "nothing-like-it"], "a cat\tthe cat\n", "nothing-like-it"),
         (
             ["found.txt", "--from", "jsonl"],
             GOLD + '{"source": ["a"], "target": ["b"]}\n',
-            "pair 3 has no links, and others have",
+            "pair 3 has no links, but others have",
         ),
     ],
 )

@@ -16,7 +16,8 @@ import pytest
 from commands import WORDS, started, whole
 
 from jacana_torch import corpora
-from jacana_torch.cli import align as cli_align
+from jacana_torch.cli.align import _outcomes
+from jacana_torch.cli.loading import Aligning
 
 
 def many_pairs(folder: Path, lines: int, bad: int | None = None) -> Path:
@@ -66,11 +67,11 @@ def test_workers_annotate_for_a_device_that_has_one_process(model, tmp_path):
     """The way of all devices but the processor, gone by the processor."""
     pairs = [e.pair for e in corpora.read(many_pairs(tmp_path, 300), "text")]
     batches = [pairs[k : k + 16] for k in range(0, 300, 16)]
-    plain = cli_align.Aligning(model)
+    plain = Aligning(model)
     assert plain.model and len(pickle.dumps(plain)) < 1000  # what travels is its recipe
-    other = cli_align.Aligning(model, device="cpu:0")
-    expected = list(cli_align._outcomes(plain, batches, 1))
-    assert list(cli_align._outcomes(other, batches, 2)) == expected
+    other = Aligning(model, device="cpu:0")
+    expected = list(_outcomes(plain, batches, 1))
+    assert list(_outcomes(other, batches, 2)) == expected
     assert any(pair is not None for _, found in expected for pair, _ in found)  # tokenised anew
 
 

@@ -12,7 +12,7 @@ import tracemalloc
 import pytest
 
 from jacana_torch import corpora
-from jacana_torch.corpora._json import shown
+from jacana_torch.corpora.jsonl import shown
 from jacana_torch.errors import CorpusError
 from jacana_torch.types import Alignment, Example, Sentence, SentencePair
 

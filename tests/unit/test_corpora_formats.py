@@ -275,15 +275,15 @@ def test_a_pair_without_links_is_refused_where_it_would_come_back_with_none(form
 def test_formats_are_the_modules(tmp_path, monkeypatch):
     assert set(corpora.formats()) == {*WITH_LINKS, "text"}
     (tmp_path / "slashed.py").write_text(
-        "from jacana_torch.corpora._source import per_line\n"
+        "from jacana_torch.corpora import Format, per_line\n"
         "from jacana_torch.types import Example, Sentence, SentencePair\n"
-        "SUFFIXES = ('.slashed',)\n"
         "def sniff(lines): return ' / ' in lines[0]\n"
         "def one(line):\n"
         "    source, target = line.split(' / ')\n"
         "    return Example(SentencePair(Sentence(source.split()), Sentence(target.split())))\n"
         "def read(source): return per_line(source, one)\n"
         "def write(examples): return (f'{e.pair.source} / {e.pair.target}\\n' for e in examples)\n"
+        "FORMAT = Format(sniff, read, write, suffixes=('.slashed',), holds_links=False)\n"
     )
     monkeypatch.setattr(corpora, "__path__", [*corpora.__path__, str(tmp_path)])
     assert "slashed" in corpora.formats()

@@ -41,7 +41,7 @@ def traced(tmp_path_factory) -> tuple[Path, EventAccumulator]:
     overrides += ["features=[string,position,distortion]", "logger.every=5", "logger.examples=3", "trainer.l2=3"]
     overrides += ["symmetrize=grow_diag"]
     try:
-        run.main([*overrides, f"hydra.run.dir={folder}/run"])
+        run.train([*overrides, f"hydra.run.dir={folder}/run"])
     finally:
         root.handlers[:], root.level = handlers, level
     events = EventAccumulator(

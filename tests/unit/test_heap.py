@@ -9,13 +9,13 @@ import sys
 
 import pytest
 
-from jacana_torch.util import heap
+from jacana_torch.cli.loading import keep_freed
 
 PROGRAM = """
 import resource, sys
 import numpy as np
-from jacana_torch.util import heap
-kept = heap.keep_freed() if sys.argv[1] == "keep" else None
+from jacana_torch.cli.loading import keep_freed
+kept = keep_freed() if sys.argv[1] == "keep" else None
 def batch():
     blocks = [np.ones(3 << 17) for _ in range(12)]  # 3 MiB each
 batch()
@@ -51,4 +51,4 @@ def test_another_c_library_is_left_as_it_is(monkeypatch):
     for name in [name for name in os.environ if name.startswith(("MALLOC_", "GLIBC_TUNABLES"))]:
         monkeypatch.delenv(name)
     monkeypatch.setattr(ctypes, "CDLL", lambda name: object())
-    assert heap.keep_freed() is False
+    assert keep_freed() is False

@@ -68,7 +68,7 @@ def finished(folder: Path, *overrides: str) -> Path:
     given = [f"data.root={folder}", "data.train=[corpus.jsonl]", *OVERRIDES, f"output={model}", *overrides]
     handlers, level = logging.getLogger().handlers[:], logging.getLogger().level
     try:
-        run.main([*given, f"hydra.run.dir={model}-run"])
+        run.train([*given, f"hydra.run.dir={model}-run"])
     finally:
         logging.getLogger().handlers[:], logging.getLogger().level = handlers, level
     return model

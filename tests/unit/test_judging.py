@@ -34,7 +34,7 @@ def trained(folder: Path, *overrides: str) -> Path:
     handlers, level = root.handlers[:], root.level
     files = [f"data.root={folder}", "data.train=[train.jsonl]", "data.dev=[dev.jsonl]"]
     try:
-        run.main([*files, *FEATURES, f"hydra.run.dir={folder}/run", f"hydra.sweep.dir={folder}/sweep", *overrides])
+        run.train([*files, *FEATURES, f"hydra.run.dir={folder}/run", f"hydra.sweep.dir={folder}/sweep", *overrides])
     finally:
         root.handlers[:], root.level = handlers, level
     return folder / "run"

@@ -240,11 +240,11 @@ def test_cross_validation_scores_every_pair_and_leaves_its_answers_but_no_model(
 
 def test_the_score_is_what_a_sweep_maximises(train, files, capsys):
     given = [f"data.root={files}", "data.train=[words.jsonl]", *FAST, "data.dev=[dev.jsonl]"]
-    single = [run.main([*given, f"trainer.l2={l2}"]) for l2 in ("1", "1000")]
+    single = [run.train([*given, f"trainer.l2={l2}"]) for l2 in ("1", "1000")]
     folders = capsys.readouterr().out.splitlines()
     for (score,), folder in zip(single, folders, strict=True):
         assert score == read(Path(folder).parent, "scores.json")["intersection"]["f1"]
-    both = run.main([*given, "-m", "trainer.l2=1,1000"])
+    both = run.train([*given, "-m", "trainer.l2=1,1000"])
     out, err = capsys.readouterr()
     assert both == [single[0][0], single[1][0]] and len(set(both)) == 2
     assert len(out.splitlines()) == 2

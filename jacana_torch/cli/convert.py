@@ -1,0 +1,34 @@
+"""`jacana-torch convert`: rewrite a corpus in another format."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from . import presentable
+
+ABOUT = "Rewrite aligned pairs in another format."
+EXAMPLES = """
+examples:
+  jacana-torch convert RTE2_dev_M.align.txt dev.jsonl
+  jacana-torch convert gold.json gold.talp --from jacana --to talp
+  jacana-torch convert - - --from msr --to jsonl < RTE2_dev_M.align.txt > dev.jsonl"""
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("input", metavar="IN", help="a file, or - for stdin")
+    parser.add_argument("output", metavar="OUT", help="a file, or - for stdout")
+    parser.add_argument("--from", dest="from_", metavar="F", help="format of IN: {read} (guessed)")
+    parser.add_argument("--to", metavar="F", help="format of OUT: {written} (guessed from its name)")
+    parser.add_argument("--skip-bad", action="store_true", help="leave out bad items, and report how many")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from .. import corpora
+
+    skip = corpora.SkipBad() if arguments.skip_bad else None
+    number = corpora.convert(arguments.input, arguments.output, arguments.from_, arguments.to, on_bad=skip)
+    sys.stderr.write(f"jacana-torch: {number} pairs\n")
+    if skip is not None and skip.count:
+        sys.stderr.write(f"jacana-torch: {presentable(skip.report())}\n")
+    return 0

@@ -1,0 +1,30 @@
+"""`jacana-torch train`: train a model, by Hydra."""
+
+from __future__ import annotations
+
+import argparse
+
+ABOUT = "Train a model."
+EXAMPLES = """
+Everything after `train` goes to Hydra: overrides such as features.pos=null, --multirun, --cfg job,
+--hydra-help, ... The last line of stdout is the model's directory. Ctrl-C keeps the best weights so far, prints
+how to resume from them, and exits with 130. Folders of your own configuration: --config-dir, or JACANA_CONF.
+
+examples:
+  jacana-torch train data.train=$PWD/my.jsonl data.dev=$PWD/my-dev.jsonl output=my-model
+  jacana-torch train experiment=msr data.root=~/corpora cv=5          cross-validate
+  jacana-torch train -m experiment=msr cv=5 +sweep=l2                 one run for each value; see conf/sweep
+  jacana-torch train experiment=msr 'features=[string,pos]'           choose feature families
+  jacana-torch train experiment=msr resume=runs/msr/...               resume a run
+  jacana-torch train --cfg job                                        show the whole configuration and stop"""
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("overrides", nargs="*", metavar="OVERRIDE", help="Hydra overrides and options")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from . import hydra
+
+    hydra.train(arguments.overrides)
+    return 0

@@ -1,0 +1,247 @@
+"""Open corpus files for reading and writing: paths, "-" or streams, perhaps compressed by gzip.
+
+Files are read as bytes, split at \\n alone and decoded line by line: \\x85, \\u2028 and the like may be part of a
+token, and a line of bad UTF-8 costs that line and not the file. A path is written whole or not at all.
+"""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import io
+import os
+import select
+import stat
+import sys
+import tempfile
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, nullcontext
+from typing import IO, Any
+
+from ..errors import CorpusError
+
+Readable = str | os.PathLike[str] | IO[bytes] | IO[str]
+Writable = Readable
+TextSource = Readable | tuple[Readable, Readable]
+
+BOM = "\ufeff"
+_BLOCK = 1 << 16  # bytes
+_PATIENCE = 0.02  # seconds: a busy machine's pipe is empty for less, and nobody notices so short a wait
+_LONGEST_HEAD = 1 << 20  # bytes
+_GZIP = b"\x1f\x8b"
+
+
+def quote(text: object, length: int = 60) -> str:
+    """Quote what the user wrote for an error message: control characters escaped, and cut if it is long."""
+    shown = repr(str(text)[: length + 1])
+    return shown if len(shown) <= length + 2 else shown[:length] + "…'"
+
+
+class _Prepended:
+    """A stream with the bytes that were taken from its beginning put back; `read` waits for all it asks for."""
+
+    def __init__(self, head: bytes, read: Callable[[int], bytes]) -> None:
+        self._head, self._read = head, read
+
+    def read(self, size: int) -> bytes:
+        while len(self._head) < size and (more := self._read(size - len(self._head))):
+            self._head += more
+        data, self._head = self._head[:size], self._head[size:]
+        return data
+
+
+class Source:
+    """An open corpus file: `name` for messages, `head` to guess its format from, `lines()` or `chunks()`.
+
+    With `pauses` set, `lines()` yields None when nothing has come for a moment. `may_stall` is true if the writer
+    may wait for an answer before it goes on, and pauses cannot be noticed.
+    """
+
+    def __init__(self, source: Readable) -> None:
+        self.pauses = False
+        self._opened: IO[bytes] | None = None
+        self._read: Callable[[int], bytes]
+        self.name = name_of(source, "<stdin>")
+        with self._errors():
+            stream: Any = source
+            if source == "-":
+                stream = sys.stdin.buffer if isinstance(sys.stdin, io.TextIOWrapper) else sys.stdin
+            elif isinstance(source, (str, os.PathLike)):
+                stream = self._opened = open(source, "rb")
+            self._number, self._regular, self._selects = _nature(stream)
+            self.may_stall = not (self._regular or self._selects)
+            if isinstance(stream.read(0), str):
+                # A character of text is at most 4 bytes: no more bytes come than were asked for.
+                self._read = lambda size: stream.read(max(1, size // 4)).encode("utf-8", "surrogatepass")
+            else:  # of a pipe, read1 returns what is there without waiting for all bytes
+                self._read = stream.read1 if isinstance(stream, io.BufferedIOBase) else stream.read
+            self.head = self._first_line()
+            if self.head.startswith(_GZIP):
+                packed: Any = _Prepended(self.head, self._read)
+                self._read = gzip.GzipFile(fileobj=packed, mode="rb").read1
+                self.head = self._first_line()
+                self._selects = self.may_stall = False  # nobody talks in gzip
+        if self.head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            self.close()
+            raise CorpusError("this is UTF-16: save it as UTF-8", self.name)
+
+    def _first_line(self) -> bytes:
+        """Read at least the first line that is not blank, unless it is endless."""
+        head = b""
+        while b"\n" not in head.lstrip() and len(head) < _LONGEST_HEAD and (more := self._read(_BLOCK)):
+            head += more
+        return head
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            wrong = f"the gzip data is damaged or cut short ({error}): copy the file again"
+        except OSError as error:
+            wrong = f"cannot be read: {error.strerror or error}"
+        except ValueError as error:  # a name with NUL in it, a closed stream, a text stream that fails to decode
+            wrong = f"cannot be read: {error}"
+        else:
+            return
+        self.close()
+        raise CorpusError(wrong, self.name) from None
+
+    def close(self) -> None:
+        if self._opened is not None:
+            self._opened.close()
+
+    def fraction(self) -> float | None:
+        """Return how much of a regular file has been read; None for anything else."""
+        if not self._regular:
+            return None
+        return min(1.0, os.lseek(self._number, 0, os.SEEK_CUR) / max(1, os.fstat(self._number).st_size))
+
+    def _blocks(self, pauses: bool = False) -> Iterator[bytes | None]:
+        with self._errors():
+            block = self.head
+            while block:
+                yield block
+                if pauses and self._selects and not select.select([self._number], [], [], _PATIENCE)[0]:
+                    yield None
+                    select.select([self._number], [], [])
+                block = self._read(_BLOCK)
+
+    def lines(self) -> Iterator[tuple[int, bytes] | None]:
+        """Yield numbered lines as bytes, which `decode` turns into text; with `pauses`, also None."""
+        number, parts = 1, [b""]
+        for block in self._blocks(self.pauses):
+            if block is None:
+                yield None
+                continue
+            parts.append(block)
+            if b"\n" in block:
+                *lines, rest = b"".join(parts).split(b"\n")
+                parts = [rest]
+                yield from enumerate(lines, start=number)
+                number += len(lines)
+        if last := b"".join(parts):
+            yield number, last
+
+    def decode(self, number: int, raw: bytes) -> str:
+        """Return the line as text, without the \\r of its end and the file's byte-order mark."""
+        try:
+            line = raw.removesuffix(b"\r").decode("utf-8")
+        except UnicodeDecodeError as error:
+            wrong = f"byte {raw[error.start]:#04x} in column {error.start + 1} is not UTF-8"
+            raise CorpusError(f"{wrong}: convert the file to UTF-8", self.name, number) from None
+        return line.removeprefix(BOM) if number == 1 else line
+
+    def chunks(self) -> Iterator[str]:
+        """Yield the file as pieces of text; bytes that are not UTF-8 become lone surrogates."""
+        decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
+        first = True
+        for block in self._blocks():
+            text = decoder.decode(block or b"")
+            yield text.removeprefix(BOM) if first else text
+            first = first and not text
+        yield decoder.decode(b"", final=True)
+
+
+def _nature(stream: Any) -> tuple[int, bool, bool]:
+    """Return the number of a stream, whether it is a regular file, and whether `select` can wait for it."""
+    try:
+        number = stream.fileno()
+        if stat.S_ISREG(os.fstat(number).st_mode):
+            return number, True, False
+        select.select([number], [], [], 0)
+    except (AttributeError, OSError, ValueError):  # ValueError: select takes small numbers only
+        return -1, False, False
+    return number, False, True
+
+
+def name_of(file: Readable | Writable, standard: str = "<stdout>") -> str:
+    """Return the name of a file for messages, `standard` for "-"."""
+    if isinstance(file, (str, os.PathLike)):
+        return standard if file == "-" else os.fspath(file)
+    name = getattr(file, "name", None)  # some streams have none, or a number
+    return name if isinstance(name, str) else "<stream>"
+
+
+def write_chunks(chunks: Iterable[str], target: Writable) -> None:
+    """Write pieces of text: to a path all or nothing, to a stream as they come.
+
+    A path that ends in .gz is compressed. A pipe or a device that a path names is written directly.
+    """
+    opened: Any = nullcontext(target)
+    if target == "-":
+        sys.stdout.flush()  # below it are bytes: UTF-8 and \n in every locale
+        opened = nullcontext(sys.stdout.buffer if isinstance(sys.stdout, io.TextIOWrapper) else sys.stdout)
+    elif isinstance(target, (str, os.PathLike)):
+        opened = _replacing(os.path.realpath(target), name_of(target))
+    with opened as stream:
+        binary = isinstance(stream, (io.RawIOBase, io.BufferedIOBase)) or "b" in str(getattr(stream, "mode", ""))
+        first = True
+        try:
+            for chunk in chunks:
+                if first and chunk:
+                    # Readers drop a leading U+FEFF as a byte-order mark; a token's own needs one before it.
+                    chunk, first = (BOM + chunk if chunk.startswith(BOM) else chunk), False
+                try:
+                    stream.write(chunk.encode("utf-8") if binary else chunk)
+                except UnicodeEncodeError as error:
+                    wrong = f"{error.encoding} cannot hold the character {error.object[error.start]!r}"
+                    raise CorpusError(wrong, name_of(stream)) from None
+        finally:
+            stream.flush()
+
+
+@contextmanager
+def _replacing(path: str, name: str) -> Iterator[IO[bytes]]:
+    """A stream beside `path` that takes its place at the end, if that is reached."""
+    try:
+        mode = os.stat(path).st_mode if os.path.exists(path) else None
+        if mode is not None and not stat.S_ISREG(mode):
+            with open(path, "wb") as stream:
+                yield stream
+            return
+        handle, temporary = tempfile.mkstemp(prefix=".", suffix=".part", dir=os.path.dirname(path))
+        try:
+            with os.fdopen(handle, "wb") as stream:
+                if name.endswith(".gz"):
+                    # Neither time nor name inside: the same corpus gives the same bytes.
+                    with gzip.GzipFile("", "wb", fileobj=stream, mtime=0) as packed:
+                        yield packed  # type: ignore[misc]
+                else:
+                    yield stream
+            os.chmod(temporary, stat.S_IMODE(mode) if mode is not None else 0o666 & ~_umask())
+            os.replace(temporary, path)
+        except BaseException:
+            os.unlink(temporary)
+            raise
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise CorpusError(f"cannot be written: {error.strerror or error}", name) from None
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
