@@ -172,8 +172,8 @@ def alignment_error_rate(gold: Sequence[Alignment], predicted: Sequence[Alignmen
     """
     check_same(gold, predicted)
     agreed = whole = 0
-    for right, guess in zip(gold, predicted, strict=True):
-        found = links_of(guess, links)
+    for right, other in zip(gold, predicted, strict=True):
+        found = links_of(other, links)
         agreed += len(found & right.sure) + len(found & (right.sure | right.possible))
         whole += len(found) + len(right.sure)
     return 1 - agreed / whole if whole else 0.0

@@ -95,10 +95,10 @@ def groups(
     if split == "length":
         return by_length(pairs, gold, predicted, links)
     totals: dict[str, Counter[str]] = {name: Counter() for name in ("gold", "predicted", "recalled", "correct")}
-    for pair, right, guess in zip(pairs, gold, predicted, strict=True):
-        in_gold, in_guess = links_of(right, links), links_of(guess, links)
+    for pair, right, found in zip(pairs, gold, predicted, strict=True):
+        in_gold, in_found = links_of(right, links), links_of(found, links)
         for whole, part, own, other in (
-            ("gold", "recalled", in_gold, in_guess), ("predicted", "correct", in_guess, in_gold)
+            ("gold", "recalled", in_gold, in_found), ("predicted", "correct", in_found, in_gold)
         ):  # fmt: skip
             kind = SPLITS[split](pair, own)
             kinds = {link: kind(link) for link in own}

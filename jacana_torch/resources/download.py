@@ -28,7 +28,7 @@ from .lookup import RECEIPT, find, has_files, home, how_to_get, resource
 
 log = logging.getLogger(__name__)
 _NEW = 60  # seconds within which a new temporary directory may still lack its lock
-_STALE = 24 * 3600  # seconds after which a temporary directory is abandoned where there are no locks
+_STALE = 24 * 3600  # seconds after which a temporary directory counts as abandoned on systems without locks
 _LOCK = "lock"
 
 

@@ -21,7 +21,7 @@ from ..errors import ConfigError, JacanaError, MissingResource
 from .catalogue import CATALOGUE, Place, Resource
 
 COMMAND = "jacana-torch resources install"
-RECEIPT = "installed.json"  # written by `install` beside the files: package, sha256, sizes
+RECEIPT = "installed.json"  # written by `install` next to the files: package, sha256, sizes
 _SETTINGS = (
     "JACANA_HOME", "JACANA_PPDB", "NLTK_DATA", "HOME", "XDG_CACHE_HOME", "USERPROFILE", "APPDATA", "LOCALAPPDATA",
 )  # fmt: skip

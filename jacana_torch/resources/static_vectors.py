@@ -63,7 +63,7 @@ def npy_and_words(path: Path) -> tuple[Path, Path]:
         if len(found) == 1:
             return matrices[0], found[0]
     raise JacanaError(
-        f"{len(lists)} files beside {matrices[0]} could list its words; there must be one "
+        f"{len(lists)} files next to {matrices[0]} could list its words; there must be one "
         f"({', '.join(_WORD_LISTS)}), or one called {matrices[0].stem} with such an ending"
     )
 

@@ -1,7 +1,7 @@
 """Read files of static word vectors in blocks of bounded memory, and compile them for static_vectors.py.
 
 Formats: word2vec text or binary, and GloVe text (also with spaces in words), each plain, .gz or .zip; or a .npy
-matrix with a list of its words beside it.
+matrix with a list of its words next to it.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ def visit(chromium) -> Iterator[Callable]:
         page, troubles = context.new_page(), []
         opened.append((context, troubles))
 
-        def said(message) -> None:
+        def note(message) -> None:
             if message.type in ("error", "warning") and not any(word in message.text for word in tolerate):
                 troubles.append(f"console {message.type}: {message.text}")
 
@@ -66,7 +66,7 @@ def visit(chromium) -> Iterator[Callable]:
             if parts.scheme not in AT_HOME and parts.hostname not in LOOPBACK:
                 troubles.append(f"asked for {request.url}")
 
-        page.on("console", said)
+        page.on("console", note)
         page.on("pageerror", lambda error: troubles.append(f"uncaught: {error}"))
         page.on("request", asked)
         page.goto(url.as_uri() if isinstance(url, Path) else url)
@@ -80,7 +80,7 @@ def visit(chromium) -> Iterator[Callable]:
 
 @pytest.fixture(scope="session")
 def axe_source() -> str:
-    """The text of axe.min.js; skipped where nobody fetched it."""
+    """The text of axe.min.js; skipped if it has not been fetched."""
     folder = Path(__file__).parents[2] / "node_modules" / "axe-core" / "axe.min.js"
     path = Path(os.environ.get("AXE") or folder)
     if not path.is_file():

@@ -26,12 +26,12 @@ STORIES = (
 
 
 def stories() -> tuple[list[Example], list[Alignment]]:
-    """Four pairs: exact; two hits, a miss and an invention; a miss and an invention; no links at all."""
+    """Four pairs: exact; two correct, a missed and a spurious link; a missed and a spurious link; no links."""
     gold, predicted = [], []
     for number, (source, target, sure, possible, found) in enumerate(STORIES, start=1):
         gold.append(example(source, target, sure, possible, f"story-{number}"))
-        chances = {link: 0.3 if number > 1 and link[0] != link[1] else 0.95 for link in found}
-        predicted.append(example(source, target, found, confidence=chances).gold)
+        confidence = {link: 0.3 if number > 1 and link[0] != link[1] else 0.95 for link in found}
+        predicted.append(example(source, target, found, confidence=confidence).gold)
     return gold, predicted
 
 

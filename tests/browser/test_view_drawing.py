@@ -1,4 +1,4 @@
-"""The page of `jacana-torch view` in a browser: curves, matrices, and what is told of a link."""
+"""The page of `jacana-torch view` in a browser: curves, matrices, and the details of a link."""
 
 from __future__ import annotations
 
@@ -86,9 +86,9 @@ def test_matrix_cells_stand_where_their_words_meet(opened, flipped):
             return [near(down, middle('y', 'height')), near(across, middle('x', 'width'))];
         });
     })""")
-    for example, guess, cells in zip(gold, predicted, found, strict=True):
+    for example, found_links, cells in zip(gold, predicted, found, strict=True):
         one, other = example.pair.source.tokens, example.pair.target.tokens
-        links = sorted(example.gold.sure | example.gold.possible | guess.sure)
+        links = sorted(example.gold.sure | example.gold.possible | found_links.sure)
         met = [[one[i], other[j]] for i, j in links]
         assert cells == ([words[::-1] for words in met] if len(one) > len(other) else met)
     view.keyboard.press("j")

@@ -22,12 +22,12 @@ def links(*sure, possible=()):
 
 
 GOLD = [links((0, 0), (1, 1), (2, 2), (3, 3)), links((0, 0), (1, 1)), links((0, 0)), links(), links()]
-GUESS = [links((0, 0), (1, 1)), links((0, 0), (1, 1)), links(), links((2, 1)), links()]
+PREDICTED = [links((0, 0), (1, 1)), links((0, 0), (1, 1)), links(), links((2, 1)), links()]
 
 
 def test_by_hand_with_empties():
     # precision 1, 1, 0 (empty), 0, 0 (empty); recall 1/2, 1, 0, 0 (empty), 0 (empty); exact: second and last
-    result = score(GOLD, GUESS)
+    result = score(GOLD, PREDICTED)
     assert result.precision == pytest.approx(2 / 5)
     assert result.recall == pytest.approx(3 / 10)
     assert result.f1 == pytest.approx(2 * 0.4 * 0.3 / 0.7)  # of the means, not the mean of the pairs' F1
@@ -39,21 +39,21 @@ def test_by_hand_with_empties():
 
 
 def test_the_table_has_a_row_a_pair():
-    table = count(GOLD, GUESS).table
+    table = count(GOLD, PREDICTED).table
     assert table.tolist() == [[4, 2, 2], [2, 2, 2], [1, 0, 0], [0, 1, 0], [0, 0, 0]]
 
 
 def test_resampled_rows_give_the_score_of_those_pairs():
     rows = np.array([0, 0, 3, 1])
-    resampled = Score.of(count(GOLD, GUESS).take(rows))
-    assert resampled == score([GOLD[r] for r in rows], [GUESS[r] for r in rows])
+    resampled = Score.of(count(GOLD, PREDICTED).take(rows))
+    assert resampled == score([GOLD[r] for r in rows], [PREDICTED[r] for r in rows])
 
 
 def test_sure_links_unless_all_are_asked_for():
     gold = [links((0, 0), possible=[(1, 1)])]
-    guess = [links((0, 0), (1, 1), possible=[(2, 2)])]
-    assert count(gold, guess).table.tolist() == [[1, 2, 1]]
-    assert count(gold, guess, "all").table.tolist() == [[2, 3, 2]]
+    predicted = [links((0, 0), (1, 1), possible=[(2, 2)])]
+    assert count(gold, predicted).table.tolist() == [[1, 2, 1]]
+    assert count(gold, predicted, "all").table.tolist() == [[2, 3, 2]]
     assert score(gold, [links((0, 0))]).exact == 1.0
     assert score(gold, [links((0, 0))], "all").exact == 0.0
 
@@ -81,34 +81,34 @@ def test_against_a_recount_in_fractions(both):
     assert result.recall == pytest.approx(float(recall))
     assert result.f1 == pytest.approx(float(f1))
     assert result.exact == pytest.approx(sum(g == p for g, p in both) / len(both))
-    hits, size = sum(len(g & p) for g, p in both), sum(len(g) + len(p) for g, p in both)
-    assert result.micro_f1 == pytest.approx(2 * hits / size if size else 0)
+    correct, size = sum(len(g & p) for g, p in both), sum(len(g) + len(p) for g, p in both)
+    assert result.micro_f1 == pytest.approx(2 * correct / size if size else 0)
 
 
 def test_it_prints_with_its_signature():
-    result = score(GOLD, GUESS)
+    result = score(GOLD, PREDICTED)
     assert result.signature() == f"F1|avg:macro|links:sure|n:5|v:{__version__}"
     first, second = str(result).splitlines()
     assert "P 40.00  R 30.00  F1 34.29  exact 40.00" in first and "avg:macro|links:sure|n:5" in first
     assert "P 80.00  R 57.14  F1 66.67" in second and "avg:micro" in second
-    assert "links:all" in str(score(GOLD, GUESS, "all"))
+    assert "links:all" in str(score(GOLD, PREDICTED, "all"))
 
 
 def test_json_keeps_every_figure():
-    result = score(GOLD, GUESS)
+    result = score(GOLD, PREDICTED)
     back = json.loads(json.dumps(result.to_dict()))
     assert back["f1"] == result.f1 and back["pairs"] == 5 and back["signature"] == result.signature()
 
 
 def test_what_cannot_be_scored_says_why():
     with pytest.raises(JacanaError, match="5 pairs and the prediction 1"):
-        score(GOLD, GUESS[:1])
+        score(GOLD, PREDICTED[:1])
     with pytest.raises(JacanaError, match="pair 2: gold has 4 x 4 tokens and the prediction 4 x 5"):
-        score(GOLD[:2], [GUESS[0], Alignment(4, 5)])
+        score(GOLD[:2], [PREDICTED[0], Alignment(4, 5)])
     with pytest.raises(JacanaError, match="no pairs"):
         score([], [])
     with pytest.raises(ConfigError, match="'some'"):
-        score(GOLD, GUESS, "some")
+        score(GOLD, PREDICTED, "some")
 
 
 def test_annotator_c_against_the_majority_on_msr_dev(data_root):

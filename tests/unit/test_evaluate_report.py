@@ -41,12 +41,12 @@ def pair(source: str = "The old dog barked loudly", target: str = "the dog was l
 @given(corpora_of)
 def test_error_rate_by_its_definition(sets):
     gold = [alignment(sure, possible) for sure, possible, _ in sets]
-    found = [alignment(guess) for *_, guess in sets]
+    found = [alignment(links) for *_, links in sets]
     sure = {(k, x) for k, a in enumerate(gold) for x in a.sure}
     possible = sure | {(k, x) for k, a in enumerate(gold) for x in a.possible}
-    guess = {(k, x) for k, a in enumerate(found) for x in a.sure}
-    whole = len(guess) + len(sure)
-    expected = 1 - (len(guess & sure) + len(guess & possible)) / whole if whole else 0
+    predicted = {(k, x) for k, a in enumerate(found) for x in a.sure}
+    whole = len(predicted) + len(sure)
+    expected = 1 - (len(predicted & sure) + len(predicted & possible)) / whole if whole else 0
     assert alignment_error_rate(gold, found) == pytest.approx(expected)
 
 
@@ -130,8 +130,8 @@ def test_kappas_against_nltk_and_the_definition(sets):
     ).sum(1)
     each = (yes * (yes - 1) + (3 - yes) * (2 - yes)) / 6
     share = yes.mean() / 3
-    chance = share**2 + (1 - share) ** 2
-    expected = (each.mean() - chance) / (1 - chance) if chance < 1 else 1.0
+    by_chance = share**2 + (1 - share) ** 2
+    expected = (each.mean() - by_chance) / (1 - by_chance) if by_chance < 1 else 1.0
     assert fleiss(people) == pytest.approx(expected)
 
 
@@ -185,14 +185,14 @@ FOUND = {
 def test_a_report_has_the_figures_of_its_parts():
     report = Report.of(GOLD, FOUND, by=BY, rounds=300, sym="union")
     gold = [example.gold for example in GOLD]
-    for system, told in zip(report.systems, report.to_dict()["systems"], strict=True):
+    for system, data in zip(report.systems, report.to_dict()["systems"], strict=True):
         expected = score(gold, FOUND[system.name])
-        assert told["system"] == system.name and told["f1"] == expected.f1
-        assert told["aer"] == alignment_error_rate(gold, FOUND[system.name])
-        assert "|sym:union|n:12|" in told["signature"]
-        low, high = told["intervals"]["f1"]
+        assert data["system"] == system.name and data["f1"] == expected.f1
+        assert data["aer"] == alignment_error_rate(gold, FOUND[system.name])
+        assert "|sym:union|n:12|" in data["signature"]
+        low, high = data["intervals"]["f1"]
         assert low <= expected.f1 <= high
-        assert [len(told["by"][split]) for split in BY] == [2, len(system.by["pos"]), len(system.by["type"]), 1]
+        assert [len(data["by"][split]) for split in BY] == [2, len(system.by["pos"]), len(system.by["type"]), 1]
     first, second = report.to_dict()["systems"]
     assert first["against_first"] is None
     assert second["against_first"]["f1"]["value"] == pytest.approx(second["f1"] - first["f1"])
@@ -262,8 +262,8 @@ def test_below_the_least_is_exit_code_1(cli, files):
 def test_annotators_are_compared_two_by_two(cli, files):
     out = whole(cli("evaluate", "--agreement", *files))
     assert len([line for line in out.splitlines() if ".jsonl" in line]) == 3 and "Fleiss" in out
-    told = json.loads(whole(cli("evaluate", "--agreement", *files[:2], "--json")))
-    assert told["agreement"][0]["f1"] == pytest.approx(0.5) and told["fleiss_kappa"] is None
+    data = json.loads(whole(cli("evaluate", "--agreement", *files[:2], "--json")))
+    assert data["agreement"][0]["f1"] == pytest.approx(0.5) and data["fleiss_kappa"] is None
 
 
 def test_tags_come_from_the_corpus_or_from_nltk(cli, files):
@@ -286,7 +286,7 @@ def test_tags_come_from_the_corpus_or_from_nltk(cli, files):
         (["--agreement", "--by", "type"], "--agreement"),
     ],
 )
-def test_mistakes_are_told(cli, files, arguments, says):
+def test_mistakes_are_data(cli, files, arguments, says):
     code, out, err = cli("evaluate", *files, *arguments)
     assert (code, out) == (2, "") and says in err and "Traceback" not in err
 

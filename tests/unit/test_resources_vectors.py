@@ -177,7 +177,7 @@ def cut_short(make, keep):
         (write("v.vec", b"0 3\n"), r"holds no vectors"),
         (write("v.gz", b"not gzip at all"), r"cannot read the vectors in .*v\.gz"),
         (write("v.zip", b"not zip at all"), r"cannot read the vectors in .*v\.zip"),
-        (write("v.npy", b"\x93NUMPY nonsense"), r"0 files beside .*v\.npy could list its words"),
+        (write("v.npy", b"\x93NUMPY nonsense"), r"0 files next to .*v\.npy could list its words"),
         (npy_with_too_few_words, r"float32 \(10, 5\) and v\.json 1 words"),
         (npy_of_objects, r"cannot read the vectors in .*v\.npy"),
         (cut_short(as_binary, 100), r"v\.bin ends within word 4 of 10"),
