@@ -304,6 +304,20 @@ def test_nltk_data_is_found_before_our_own_as_directory_and_as_zip(home, tmp_pat
     assert path("wordnet") == corpora / "wordnet"
 
 
+def test_the_latest_folder_of_a_package_is_found_without_importing_it(tmp_path, monkeypatch):
+    (tmp_path / "some_model").mkdir()
+    (tmp_path / "some_model" / "__init__.py").write_text("raise SystemExit('this package must not be imported')")
+    for version in ("3.7.0", "3.8.0", "3.9.0"):
+        fill(
+            tmp_path / "some_model" / f"some_model-{version}",
+            ("meta.json",) if "9" in version else ("config.cfg",),
+        )
+    monkeypatch.syspath_prepend(tmp_path)
+    found = lookup.in_package(catalogue.Place("package", "some_model/some_model-*", ("config.cfg",)))
+    assert found == tmp_path / "some_model" / "some_model-3.8.0"
+    assert lookup.in_package(catalogue.Place("package", "no_such_model/x", ())) is None
+
+
 def test_a_place_is_looked_for_once_and_again_under_other_settings(home, tmp_path, monkeypatch):
     files = CATALOGUE["wordnet"].files
     with pytest.raises(MissingResource):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -56,6 +59,42 @@ def test_arrays_come_back_as_they_were_written(tmp_path):
         assert isinstance(arrays, Arrays) and arrays.meta == {"note": "ü"}
         assert np.array_equal(arrays["pieces"], np.concatenate(pieces))
         assert arrays["empty"].shape == (0, 4) and arrays["empty"].dtype == np.float32
+
+
+def test_a_new_layout_or_a_changed_source_is_compiled_again(tmp_path):
+    source, builds = tmp_path / "source", []
+    source.write_bytes(b"x" * 400_000)
+
+    def build(writer: Writer) -> None:
+        builds.append(1)
+        writer.append("a", np.arange(len(builds)))
+
+    assert len(compiled("test", 1, [source], build)["a"]) == 1
+    assert len(compiled("test", 2, [source], build)["a"]) == 2
+    assert len(compiled("test", 1, [source], build)["a"]) == 1
+    with open(source, "r+b") as out:  # the same size and the same ends
+        out.seek(200_000)
+        out.write(b"y")
+    os.utime(source, ns=(1, 1))
+    assert len(compiled("test", 1, [source], build)["a"]) == 3
+
+
+@pytest.mark.parametrize("content", [b"", b"x", b"x" * 80, None])
+def test_an_array_of_another_size_is_built_again(tmp_path, content):
+    source = tmp_path / "source"
+    source.write_text("x")
+
+    def build(writer: Writer) -> None:
+        writer.append("a", np.arange(5))
+
+    compiled("test", 1, [source], build)
+    ((array,),) = ([file for file in folder.iterdir() if file.name == "a"] for folder in _compiled(tmp_path))
+    array.unlink() if content is None else array.write_bytes(content)
+    assert compiled("test", 1, [source], build)["a"].tolist() == [0, 1, 2, 3, 4]
+
+
+def _compiled(tmp_path) -> list[Path]:
+    return list((tmp_path / "home" / "compiled").iterdir())
 
 
 def test_pieces_of_different_kinds_are_refused():
