@@ -6,7 +6,7 @@ in lower case. The result does not depend on the order of the two words, so both
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial, wraps
 from operator import itemgetter
 from typing import Any
@@ -30,6 +30,11 @@ OfPairs = Callable[[WordPairs], np.ndarray]
 def lower_case(function: Callable[[str], Any]) -> Callable[[Sequence[str]], list[Any]]:
     """Make a word attribute for a lexicon: `function` of each word in lower case."""
     return lambda words: list(map(function, map(str.lower, words)))
+
+
+def lower_case_among(group: Collection[str]) -> Callable[[Sequence[str]], np.ndarray]:
+    """Make a word attribute for a lexicon: whether each word in lower case is in a group."""
+    return lambda words: np.array(list(map(group.__contains__, map(str.lower, words))), dtype=bool)
 
 
 def computed_once(compute: OfPairs) -> OfPairs:

@@ -1,4 +1,4 @@
-"""Attachment: every column of every cell against plain Python, on trees from the twin of guess.py."""
+"""Attachment: every column of every cell against plain Python, on trees from parse_twin.py."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 from feature_twin import Bases, assert_empty_sides, assert_same_alone, compare, table
-from guess_twin import guessed
+from parse_twin import parsed
 
 from jacana_torch import resources
 from jacana_torch.errors import MissingLayer
@@ -39,7 +39,7 @@ class Twin:
     def __init__(self, x: SentencePair) -> None:
         self.bases = Bases(x)
         self.size = (self.bases.M, self.bases.N)
-        trees = [guessed(s.layer("pos"), s.tokens) for s in (x.source, x.target)]
+        trees = [parsed(s.layer("pos"), s.tokens) for s in (x.source, x.target)]
         self.head = [heads for heads, _ in trees]
         self.relation = [names for _, names in trees]
 

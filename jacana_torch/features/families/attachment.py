@@ -1,26 +1,28 @@
-"""Attachment: two words are likely to be the same where what they hang on is, as far as tags tell (guess.py).
+"""The attachment family: two words probably correspond if their heads do, in an approximate parse.
 
-In: a `Grid` with tags. Out: the likeness of heads, of their heads, and of one word with the other's head; of
-children and siblings; whether a like word elsewhere hangs in a better place. It stands in for the family
-`dependency` where nobody parses.
+Columns compare heads, the heads' heads, and one word with the other's head; children and siblings; and similar
+words elsewhere that depend on a better head. It replaces the dependency family for sentences without a parse.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
+from itertools import chain
 
 import numpy as np
 
 from ..api import Block, NodeBlocks
-from ..approximate_parse import RELATIONS, Guess, Words, are_auxiliaries, are_marks, guess, kinds_of_tags
+from ..approximate_parse import AUXILIARIES, MARKS, RELATIONS, Parse, approximate_parse, at, kinds_of_tags
 from ..grid import Grid, Laid, Named
 from ..padded_grid import Canvas, table_of
-from ..string_similarity import FORM, base_similarity
+from ..string_similarity import FORM, base_similarity, lower_case_among
 from .context import Columns
 from .pos import TAG
 from .wordnet import WordNet
 
-_MOST = 3  # children or siblings; more say no more
+_MOST = 3  # children or siblings; more are no better evidence
 _LABELS = tuple(
     f"relation.{name}.{head}" for name in (*RELATIONS, "different") for head in ("head_unlike", "head_alike")
 )
@@ -28,7 +30,7 @@ _LABELS = tuple(
 
 @dataclass(frozen=True)
 class Attachment:
-    """`related`: words that WordNet relates are alike, not only those that look so."""
+    """`related`: words that WordNet relates are similar too, not only those that look it."""
 
     related: bool = True
     name: str = "attachment"
@@ -43,87 +45,81 @@ class Attachment:
 
     def __call__(self, grid: Grid) -> NodeBlocks:
         laid = grid.laid_out()
-        names, table = grid.from_either_side(self, lambda: self._columns(grid, laid))
+        names, table = grid.from_either_side(self, partial(self._columns, grid, laid))
         head_alike = table[:, names.index("head_similar")] > 0
-        label = grid.shared((self, "labels"), lambda: _labels(grid, laid, head_alike))
-        return NodeBlocks(
-            (Block(names, table, laid.place), Block(_LABELS, None, label[laid.place])), (_null(grid),)
-        )
+        label = grid.shared((self, "labels"), partial(_labels, grid, laid, head_alike))
+        link = Block(names, table, laid.place), Block(_LABELS, None, label[laid.place])
+        return NodeBlocks(link, (_null(grid),))
 
     def _columns(self, grid: Grid, laid: Laid) -> Named:
-        """Over the canvas; from the other side, rows and columns, source and target have changed places."""
-        likeness = WordNet().similarity(grid) if self.related else grid.figure(base_similarity)
-        canvas, (source, target), nowhere = laid.canvas, trees(grid), laid.canvas.no_positions()
-        row = _Line.of(source, grid.source_position, laid.line, nowhere[0])
-        column = _Line.of(target, grid.target_position, laid.column_line, nowhere[1])
-        likeness = canvas.near(canvas.field(likeness, laid.place), 0, 0)
-        alike, identical = likeness > 0, likeness >= 1
-        heads = _heads(canvas, likeness, row, column)
+        """Over the padded grid; in the other direction, row and column, source and target swap in the names."""
+        similarity = WordNet().similarity(grid) if self.related else grid.figure(base_similarity)
+        canvas, (source, target), (no_row, no_column) = laid.canvas, parses(grid), laid.canvas.no_positions()
+        rows = _lines(source, grid.source_position, laid.line, no_row)
+        columns = _lines(target, grid.target_position, laid.column_line, no_column)
+        similarity = canvas.near(canvas.field(similarity, laid.place), 0, 0)
+        alike, identical = similarity > 0, similarity >= 1
+        heads = _heads(canvas, similarity, rows, columns)
         heads["identical_head_same"] = heads["head_same"] & identical
         heads["identical_head_differs"] = heads["head_differs"] & identical
-        family = _family(canvas, alike, row, column)
-        return table_of(heads | family | _rivals(canvas, alike, heads["head_similar"], family))
+        family = _family(canvas, alike, rows, columns)
+        return table_of(heads | family | _competition(canvas, alike, heads["head_similar"], family))
 
 
-def trees(grid: Grid) -> tuple[Guess, Guess]:
-    """The guesses of both sides."""
-    flipped, source, target = grid.shared("guess", lambda: (grid.is_flipped, *_guessed(grid)))
+def parses(grid: Grid) -> tuple[Parse, Parse]:
+    """The approximate parses of both sides."""
+    flipped, source, target = grid.shared("approximate parse", partial(_parsed, grid))
     return (source, target) if flipped == grid.is_flipped else (target, source)
 
 
-def _guessed(grid: Grid) -> tuple[Guess, Guess]:
+def _parsed(grid: Grid) -> tuple[bool, Parse, Parse]:
     tags, words = grid.meeting(TAG), grid.meeting(FORM)
-    kind = tags.lexicon.attribute("guess.kind", lambda met: kinds_of_tags([tag for (tag,) in met]))
-    auxiliary = words.lexicon.attribute("guess.auxiliary", are_auxiliaries)
-    mark = words.lexicon.attribute("guess.mark", are_marks)
-
-    def side(tag: np.ndarray, word: np.ndarray, pair: np.ndarray) -> Guess:
-        return guess(Words(kind[tag], auxiliary[word], mark[word], pair))
-
-    return side(tags.source, words.source, grid.source_pair), side(tags.target, words.target, grid.target_pair)
-
-
-@dataclass(frozen=True)
-class _Line:
-    """Positions in their sentences of the words of all lines of one side, -1 for none, and how many children."""
-
-    own: np.ndarray
-    head: np.ndarray
-    above: np.ndarray
-    children: np.ndarray
-
-    @staticmethod
-    def of(tree: Guess, position: np.ndarray, line: np.ndarray, nowhere: np.ndarray) -> _Line:
-        head = _at(position, tree.head)
-        children = np.bincount(tree.head[tree.head >= 0], minlength=len(position))
-        found = np.tile(nowhere, (4, 1))
-        found[:, line] = position, head, _at(head, tree.head), children
-        return _Line(*found)
+    kind = tags.lexicon.attribute("parse.kind", _kinds)
+    auxiliary = words.lexicon.attribute("parse.auxiliary", lower_case_among(AUXILIARIES))
+    mark = words.lexicon.attribute("parse.mark", lower_case_among(MARKS))
+    source, target = (
+        approximate_parse(kind[tag], auxiliary[word], mark[word], pair)
+        for tag, word, pair in (
+            (tags.source, words.source, grid.source_pair),
+            (tags.target, words.target, grid.target_pair),
+        )
+    )
+    return grid.is_flipped, source, target
 
 
-def _at(values: np.ndarray, token: np.ndarray) -> np.ndarray:
-    return np.where(token >= 0, values[token], -1) if len(values) else values
+def _kinds(tags: Iterable[tuple[str]]) -> np.ndarray:
+    return kinds_of_tags(chain.from_iterable(tags))
 
 
-def _heads(canvas: Canvas, likeness: np.ndarray, row: _Line, column: _Line) -> Columns:
-    columns: Columns = {}
-    meetings = {
-        "head": (row.head, column.head), "above_head": (row.above, column.above),
-        "source_head": (row.head, column.own), "target_head": (row.own, column.head),
-    }  # fmt: skip
-    for name, meeting in meetings.items():
-        found, both = canvas.meet(likeness, *meeting)
-        columns |= {f"{name}_same": found >= 0.9, f"{name}_similar": found > 0}
-        columns[f"{name}_differs"] = (found == 0) & both
-    return columns
+def _lines(tree: Parse, position: np.ndarray, line: np.ndarray, nowhere: np.ndarray) -> np.ndarray:
+    """[4, lines] of one side's words: position, that of the head and of its head (-1: none), number of children."""
+    head = at(position, tree.head)
+    found = np.tile(nowhere, (4, 1))
+    children = np.bincount(tree.head[tree.head >= 0], minlength=len(position))
+    found[:, line] = position, head, at(head, tree.head), children
+    return found
 
 
-def _family(canvas: Canvas, alike: np.ndarray, row: _Line, column: _Line) -> Columns:
-    """Children and siblings that look alike."""
-    heads, both = canvas.meeting(row.head, column.head)
+def _heads(canvas: Canvas, similarity: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> Columns:
+    out: Columns = {}
+    (row, row_head, row_above, _), (column, column_head, column_above, _) = rows, columns
+    for name, first, second in (
+        ("head", row_head, column_head),
+        ("above_head", row_above, column_above),
+        ("source_head", row_head, column),
+        ("target_head", row, column_head),
+    ):
+        found, both = canvas.meet(similarity, first, second)
+        out |= {f"{name}_same": found >= 0.9, f"{name}_similar": found > 0, f"{name}_differs": (found == 0) & both}
+    return out
+
+
+def _family(canvas: Canvas, alike: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> Columns:
+    """Similar children and siblings."""
+    heads, both = canvas.meeting(rows[1], columns[1])
     children = np.bincount(heads[alike & both], minlength=canvas.size).astype(np.float32)
     siblings = np.where(both, children[heads] - alike, 0)
-    counts = canvas.along_rows(np.maximum(row.children, 0)), canvas.along_columns(np.maximum(column.children, 0))
+    counts = canvas.along_rows(np.maximum(rows[3], 0)), canvas.along_columns(np.maximum(columns[3], 0))
     fewer, more = np.minimum(*counts), np.maximum(*counts)
     share = np.minimum(children / np.maximum(fewer, 1), 1)
     siblings = np.minimum(siblings, _MOST) / _MOST
@@ -138,8 +134,8 @@ def _family(canvas: Canvas, alike: np.ndarray, row: _Line, column: _Line) -> Col
     }
 
 
-def _rivals(canvas: Canvas, alike: np.ndarray, head_alike: np.ndarray, family: Columns) -> Columns:
-    """Whether a like word elsewhere in the row or the column hangs in a better place."""
+def _competition(canvas: Canvas, alike: np.ndarray, head_alike: np.ndarray, family: Columns) -> Columns:
+    """Whether a similar word elsewhere in the row or the column depends on a better head."""
     place = 2 * head_alike + family["children_share"] + family["siblings"] / 2
     place = np.where(alike, place, -1).astype(np.float32)
     row, column = canvas.best_other(place)
@@ -151,26 +147,23 @@ def _rivals(canvas: Canvas, alike: np.ndarray, head_alike: np.ndarray, family: C
 
 
 def _labels(grid: Grid, laid: Laid, head_alike: np.ndarray) -> np.ndarray:
-    """[size] which of _LABELS: what both words are to their heads."""
-    (source, target), (row, column) = trees(grid), laid.canvas.no_positions()
+    """[size] which of _LABELS: the relation of both words to their heads."""
+    (source, target), (row, column) = parses(grid), laid.canvas.no_positions()
     row[laid.line], column[laid.column_line] = source.relation, target.relation
     row, column = laid.canvas.along_rows(row), laid.canvas.along_columns(column)
     return 2 * np.where(row == column, row, len(RELATIONS)) + head_alike
 
 
 def _null(grid: Grid) -> Block:
-    """Whether a word looks like some word of the other side, and whether its head does."""
-    tree = trees(grid)[0]
+    """Whether a word is similar to some word of the other side, and whether its head is."""
+    tree = parses(grid)[0]
     found = grid.row_max(grid.figure(base_similarity)) > 0
-    head_found = _at(found.astype(np.int8), tree.head)  # -1 of a root
-    return Block(
-        *table_of(
-            {
-                "head_found": head_found > 0,
-                "head_missing": head_found == 0,
-                "found_head_missing": found & (head_found == 0),
-                "missing_head_missing": ~found & (head_found == 0),
-                "missing_head_found": ~found & (head_found > 0),
-            }
-        )
-    )
+    head_found = at(found.astype(np.int8), tree.head)  # -1 of a root
+    columns = {
+        "head_found": head_found > 0,
+        "head_missing": head_found == 0,
+        "found_head_missing": found & (head_found == 0),
+        "missing_head_missing": ~found & (head_found == 0),
+        "missing_head_found": ~found & (head_found > 0),
+    }
+    return Block(*table_of(columns))

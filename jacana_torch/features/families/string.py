@@ -23,6 +23,7 @@ from ..string_similarity import (
     identical,
     identical_words,
     lower_case,
+    lower_case_among,
     same_word,
     same_words,
     similarities,
@@ -79,7 +80,7 @@ class String:
         columns |= {"number_equal": both & (left == right), "number_differs": both & (left != right)}
         columns["number_or_not"] = np.isnan(left) != np.isnan(right)
         columns["nickname"] = _nicknames(pairs)
-        columns["negations"] = pairs.both("negation", lower_case(NEGATIONS.__contains__))
+        columns["negations"] = pairs.both("negation", lower_case_among(NEGATIONS))
         table = np.empty((len(columns), len(pairs)))
         for line, values in zip(table, columns.values(), strict=True):
             line[:] = values
@@ -105,7 +106,7 @@ def _phonetic(word: str) -> str:
 def _nicknames(pairs: WordPairs) -> np.ndarray:
     """[U] whether one word is a short form of the other; only pairs of listed words are looked up."""
     words, found = pairs.lexicon.words, np.zeros(len(pairs), dtype=bool)
-    for u in np.flatnonzero(pairs.both("nickname", lower_case(_NICKNAME_WORDS.__contains__))).tolist():
+    for u in np.flatnonzero(pairs.both("nickname", lower_case_among(_NICKNAME_WORDS))).tolist():
         found[u] = frozenset((words[pairs.left[u]].lower(), words[pairs.right[u]].lower())) in NICKNAMES
     return found
 
@@ -117,7 +118,7 @@ def _frequent_word(word: str) -> str | None:
 
 def _function_word_pairs(pairs: WordPairs) -> Block:
     """A column for each two different function words (`of~for`), a class so small that training sees them all."""
-    both = pairs.both("function", lower_case(FUNCTION_WORDS.__contains__)) & ~identical(pairs)
+    both = pairs.both("function", lower_case_among(FUNCTION_WORDS)) & ~identical(pairs)
     words = pairs.lexicon.words
     names: dict[str, int] = {}
     number = np.full(len(pairs), -1, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""What a word hangs on, by the same rules as features/guess.py, one sentence and one token at a time."""
+"""The rules of features/approximate_parse.py, one sentence and one token at a time."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ MARKS = {"that", "because", "although", "if", "while", "whether"}
 VERBS, DETERMINERS, OWNERS = ("VB",), {"DT", "PDT"}, {"PRP$"}
 
 
-def guessed(tags: Sequence[str], tokens: Sequence[str]) -> tuple[list[int], list[str]]:
-    return Sentence(tags, tokens).guessed()
+def parsed(tags: Sequence[str], tokens: Sequence[str]) -> tuple[list[int], list[str]]:
+    return Sentence(tags, tokens).parsed()
 
 
 class Sentence:
@@ -136,7 +136,7 @@ class Sentence:
         content = self._first(range(self.size), self.contents)
         return 0 if content is None else content
 
-    def guessed(self) -> tuple[list[int], list[str]]:
+    def parsed(self) -> tuple[list[int], list[str]]:
         if not self.size:
             return [], []
         root = self.root()
