@@ -44,7 +44,7 @@ NEGATIONS = frozenset("not n't no never none nothing neither nor without nobody"
 
 _UNITS = """zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen
     seventeen eighteen nineteen twenty""".split()
-_NUMBER_WORDS = {word: float(n) for n, word in enumerate(_UNITS)} | {
+_NUMBER_WORDS = dict(zip(_UNITS, map(float, range(21)), strict=True)) | {
     "thirty": 30.0, "forty": 40.0, "fifty": 50.0, "sixty": 60.0, "seventy": 70.0, "eighty": 80.0, "ninety": 90.0,
     "hundred": 100.0, "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12, "dozen": 12.0,
     "first": 1.0, "second": 2.0, "third": 3.0, "fourth": 4.0, "fifth": 5.0, "sixth": 6.0, "seventh": 7.0,

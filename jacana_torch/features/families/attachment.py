@@ -77,13 +77,8 @@ def _parsed(grid: Grid) -> tuple[bool, Parse, Parse]:
     kind = tags.lexicon.attribute("parse.kind", _kinds)
     auxiliary = words.lexicon.attribute("parse.auxiliary", lower_case_among(AUXILIARIES))
     mark = words.lexicon.attribute("parse.mark", lower_case_among(MARKS))
-    source, target = (
-        approximate_parse(kind[tag], auxiliary[word], mark[word], pair)
-        for tag, word, pair in (
-            (tags.source, words.source, grid.source_pair),
-            (tags.target, words.target, grid.target_pair),
-        )
-    )
+    source = approximate_parse(kind[tags.source], auxiliary[words.source], mark[words.source], grid.source_pair)
+    target = approximate_parse(kind[tags.target], auxiliary[words.target], mark[words.target], grid.target_pair)
     return grid.is_flipped, source, target
 
 
@@ -92,7 +87,7 @@ def _kinds(tags: Iterable[tuple[str]]) -> np.ndarray:
 
 
 def _lines(tree: Parse, position: np.ndarray, line: np.ndarray, nowhere: np.ndarray) -> np.ndarray:
-    """[4, lines] of one side's words: position, that of the head and of its head (-1: none), number of children."""
+    """[4, lines] of one side's words: position, that of the head and of its head (-1: none), count of children."""
     head = at(position, tree.head)
     found = np.tile(nowhere, (4, 1))
     children = np.bincount(tree.head[tree.head >= 0], minlength=len(position))

@@ -165,15 +165,15 @@ def context_of(
     `similarity()` [C] is the same in both directions; it is called once for them.
     """
     laid = grid.laid_out()
-    columns, similar, score = grid.shared(("context of", name), lambda: _near(grid, laid, similarity()))
+    columns, similar, score = grid.shared(("context of", name), partial(_near, grid, laid, similarity))
     competitors, null = competition(laid.canvas, similar, score)
     link = Block(*columns, laid.place), Block(*table_of(competitors), laid.place)
     return link, Block(*table_of(null), laid.line)
 
 
-def _near(grid: Grid, laid: Laid, similarity: np.ndarray) -> tuple[Named, np.ndarray, np.ndarray]:
+def _near(grid: Grid, laid: Laid, similarity: Callable[[], np.ndarray]) -> tuple[Named, np.ndarray, np.ndarray]:
     """Columns over the padded grid, and of each place the similarity and its score in context."""
-    canvas, field = laid.canvas, laid.canvas.field(similarity, laid.place)
+    canvas, field = laid.canvas, laid.canvas.field(similarity(), laid.place)
     similar = canvas.near(field, 0, 0)
     columns: Columns = {}
     for step in (-2, -1, 1, 2):

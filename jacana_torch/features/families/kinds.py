@@ -155,7 +155,8 @@ def anchor_columns(grid: Grid, in_run: np.ndarray, cells: np.ndarray) -> np.ndar
     table = np.zeros((len(ANCHOR_COLUMNS), len(cells)), dtype=np.float32)
     token, n = grid.source_token[cells], grid.n[cells]
     shift = n - grid.m[cells]
-    left, right = (nearest(partner >= 0, grid.source_pair, step) for step in (-1, 1))
+    left = nearest(partner >= 0, grid.source_pair, -1)
+    right = nearest(partner >= 0, grid.source_pair, 1)
     far = int(grid.n_target.max(initial=0)) + len(partner)  # further than any word or shift
     for column, anchor in ((table[0], left), (table[1], right)):
         own_shift = np.where(anchor < 0, far, partner[anchor] - grid.source_position[anchor])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from operator import itemgetter
 from typing import ClassVar
 
 import numpy as np
@@ -49,19 +50,24 @@ class Pos:
         names, number = meeting.lexicon.named("pos", _lower)
         tag = number[meeting.source]
         neighbours = grid.shared("pos.neighbours", partial(_neighbours, grid, laid))
-        identical, null, null_matched = (
-            tuple(f"{prefix}:{name}" for name in names) for prefix in ("identical", "null", "null_matched")
-        )
         link = (
-            Block(identical, None, np.where(base >= 1.0, tag[grid.source_token], -1)),
+            Block(
+                tuple(f"identical:{name}" for name in names),
+                None,
+                np.where(base >= 1.0, tag[grid.source_token], -1),
+            ),
             Block(NEIGHBOUR_COLUMNS, neighbours, laid.place),
         )
-        matched = grid.row_max(base) >= 0.9
-        return NodeBlocks(link, (Block(null, None, tag), Block(null_matched, None, np.where(matched, tag, -1))))
+        matched = np.where(grid.row_max(base) >= 0.9, tag, -1)
+        null = (
+            Block(tuple(f"null:{name}" for name in names), None, tag),
+            Block(tuple(f"null_matched:{name}" for name in names), None, matched),
+        )
+        return NodeBlocks(link, null)
 
 
 def _lower(words: Sequence[tuple[str]]) -> list[str]:
-    return [tag.lower() for (tag,) in words]
+    return list(map(str.lower, map(itemgetter(0), words)))
 
 
 def _coarse(words: Sequence[tuple[str]]) -> list[str]:
