@@ -87,7 +87,7 @@ def _kinds(tags: Iterable[tuple[str]]) -> np.ndarray:
 
 
 def _lines(tree: Parse, position: np.ndarray, line: np.ndarray, nowhere: np.ndarray) -> np.ndarray:
-    """[4, lines] of one side's words: position, that of the head and of its head (-1: none), count of children."""
+    """[4, lines] of one side: position, that of the head and of its head (-1 for none), number of children."""
     head = at(position, tree.head)
     found = np.tile(nowhere, (4, 1))
     children = np.bincount(tree.head[tree.head >= 0], minlength=len(position))
