@@ -73,9 +73,9 @@ def steps_of(n: int, draw) -> tuple[dict, dict, dict]:
 
 
 def drawn(sizes, longest: int, seed: int, spread: float = 3.0) -> list[Twin]:
-    chance = random.Random(seed)
-    draw = lambda: chance.uniform(-spread, spread)  # noqa: E731
-    small = lambda: chance.uniform(-1, 1) * min(spread, 30.0)  # noqa: E731
+    rng = random.Random(seed)
+    draw = lambda: rng.uniform(-spread, spread)  # noqa: E731
+    small = lambda: rng.uniform(-1, 1) * min(spread, 30.0)  # noqa: E731
     steps = {n: steps_of(n, small) for n in sorted({n for _, n in sizes})}
     return [Twin(m, n, longest, draw, steps) for m, n in sizes]
 
@@ -117,15 +117,15 @@ def expected_by_hand(twins: list[Twin], longest: int) -> tuple[list[float], tupl
         z = log_sum(scores)
         totals.append(z)
         for path, score in zip(paths, scores, strict=True):
-            chance = math.exp(score - z)
+            probability = math.exp(score - z)
             for s in path:
                 key = (number, s[0]) if s[2] < 0 else (number, *s)
                 where = nulls if s[2] < 0 else segments
-                where[key] = where.get(key, 0.0) + chance
+                where[key] = where.get(key, 0.0) + probability
             ends = [s[2] if s[2] < 0 else s[2] + s[3] - 1 for s in path]
             keys = [("edge", t.n, a, s[2]) for a, s in zip(ends, path[1:], strict=False)]
             for key in [*keys, ("start", t.n, path[0][2]), ("end", t.n, ends[-1])]:
-                steps[key] = steps.get(key, 0.0) + chance
+                steps[key] = steps.get(key, 0.0) + probability
     out = [nulls.get((k, i), 0.0) for k, t in enumerate(twins) for i in range(t.m)]
     for size, span in itertools.product(range(1, longest + 1), repeat=2):
         for k, t in enumerate(twins):
@@ -140,7 +140,7 @@ def expected_by_hand(twins: list[Twin], longest: int) -> tuple[list[float], tupl
 @quick
 @given(SIZES, LONGEST, st.integers(0, 10**6), st.sampled_from([1.0, 30.0, 1e4]), st.sampled_from([10**6, 40]))
 @example(MANY_ALIKE, 2, 0, 1.0, 10**6)
-def test_sums_and_counts_are_those_of_all_segmentations(sizes, longest, seed, spread, max_cells):
+def test_sums_and_counts_agree_with_enumeration(sizes, longest, seed, spread, max_cells):
     twins = drawn(sizes, longest, seed, spread)
     total, counts = SemiMarkov(segments_of(sizes, longest), max_cells).expected(*flat(twins, longest))
     by_hand, counts_by_hand = expected_by_hand(twins, longest)
@@ -151,7 +151,7 @@ def test_sums_and_counts_are_those_of_all_segmentations(sizes, longest, seed, sp
 
 @quick
 @given(SIZES, LONGEST, st.integers(0, 10**6), st.sampled_from([10**6, 40]))
-def test_the_best_path_is_the_best_of_all(sizes, longest, seed, max_cells):
+def test_best_path_agrees_with_enumeration(sizes, longest, seed, max_cells):
     twins = drawn(sizes, longest, seed)
     pairs, paths, scores = SemiMarkov(segments_of(sizes, longest), max_cells).best_paths(*flat(twins, longest))
     found: dict = {pair: (score, []) for pair, score in enumerate(scores.tolist())}
@@ -167,7 +167,7 @@ def test_the_best_path_is_the_best_of_all(sizes, longest, seed, max_cells):
 
 @quick
 @given(SIZES, LONGEST, st.integers(0, 10**6), st.sampled_from([10**6, 40]))
-def test_every_place_of_a_lattice_holds_its_segment_or_nothing(sizes, longest, seed, max_cells):
+def test_every_place_of_a_lattice_has_its_score_or_nothing(sizes, longest, seed, max_cells):
     twins = drawn(sizes, longest, seed)
     chains, seen = SemiMarkov(segments_of(sizes, longest), max_cells), []
     padded = chains.padded(*flat(twins, longest))
@@ -197,8 +197,8 @@ def _expected(twin: Twin, first: int, size: int, state: int, span: int) -> float
 @quick
 @given(SIZES, LONGEST, st.integers(0, 10**6))
 def test_entries_of_a_path_add_up_to_its_score(sizes, longest, seed):
-    twins, chance = drawn(sizes, longest, seed), random.Random(seed)
-    paths = [chance.choice(list(t.paths())) for t in twins]
+    twins, rng = drawn(sizes, longest, seed), random.Random(seed)
+    paths = [rng.choice(list(t.paths())) for t in twins]
     as_states = [np.array([(m, size, n + 1, span) for m, size, n, span in path]) for path in paths]
     entries = segments_of(sizes, longest).entries(as_states)
     flat_scores = flat(twins, longest)
@@ -208,10 +208,10 @@ def test_entries_of_a_path_add_up_to_its_score(sizes, longest, seed):
 
 @quick
 @given(SIZES, LONGEST, st.integers(0, 10**6), st.booleans())
-def test_pooling_adds_cells_up_and_unpooling_is_its_transpose(sizes, longest, seed, mean):
-    segments, chance = segments_of(sizes, longest), np.random.default_rng(seed)
+def test_pooled_sums_cells_and_unpooled_is_its_transpose(sizes, longest, seed, mean):
+    segments, rng = segments_of(sizes, longest), np.random.default_rng(seed)
     share = [1 / (k + 1) if mean else 1.0 for k in range(longest)]
-    link = chance.normal(size=segments.tokens.n_cells)
+    link = rng.normal(size=segments.tokens.n_cells)
     pooled = segments.pooled(torch.as_tensor(link), torch.tensor(share, dtype=torch.float64)).numpy()
     fits = np.zeros(pooled.shape, dtype=bool)
     cells = [(k, i, j) for k, (m, n) in enumerate(sizes) for i in range(m) for j in range(n)]
@@ -223,15 +223,15 @@ def test_pooling_adds_cells_up_and_unpooling_is_its_transpose(sizes, longest, se
                 inside = [number[pair, a, b] for a in range(i, i + size) for b in range(j, j + span)]
                 assert pooled[size - 1, span - 1, c] == pytest.approx(link[inside].sum() * share[span - 1])
     np.testing.assert_array_equal(segments.fits, fits)
-    weights = chance.normal(size=pooled.shape) * fits
+    weights = rng.normal(size=pooled.shape) * fits
     back = segments.unpooled(torch.as_tensor(weights), torch.tensor(share, dtype=torch.float64)).numpy()
     assert (back * link).sum() == pytest.approx((weights * np.where(fits, pooled, 0)).sum(), abs=1e-9)
 
 
 @settings(max_examples=12, deadline=None)
 @given(SIZES, LONGEST, st.integers(0, 10**6))
-def test_the_gradient_of_the_loss_is_its_slope(sizes, longest, seed):
-    chance, segments = np.random.default_rng(seed), segments_of(sizes, longest)
+def test_gradient_agrees_with_finite_differences(sizes, longest, seed):
+    rng, segments = np.random.default_rng(seed), segments_of(sizes, longest)
     layout = Layout(segments.tokens.n_source, segments.tokens.n_target, 10**6, "cpu")
     blocks, first = {}, 0
     for name, size in layout.sizes.items():
@@ -242,14 +242,14 @@ def test_the_gradient_of_the_loss_is_its_slope(sizes, longest, seed):
     share = torch.tensor([1.0, 0.5, 1 / 3][:longest], dtype=torch.float64)
     model = SegmentScores(segments, lattices(layout, blocks, n_weights), phrases, share)
     gold = [np.array([(m, 1, m % (n + 1), 1) for m in range(of)]) for of, n in sizes]
-    l2, cost = chance.uniform(0.5, 2.0, n_weights), chance.uniform(0, 1, segments.n_segments)
+    l2, cost = rng.uniform(0.5, 2.0, n_weights), rng.uniform(0, 1, segments.n_segments)
     objective = SegmentObjective(model, SemiMarkov(segments, 10**6), gold, cost, l2)
-    x, way = chance.normal(size=(2, n_weights))
+    x, way = rng.normal(size=(2, n_weights))
     (above, _), (below, _), (_, gradient) = objective(x + 1e-5 * way), objective(x - 1e-5 * way), objective(x)
     assert (above - below) / 2e-5 == pytest.approx(float(gradient @ way), rel=1e-6, abs=1e-6)
 
 
-def test_segment_scores_are_pooled_cells_and_what_phrases_add():
+def test_segment_scores_are_pooled_cells_plus_phrase_features():
     segments = segments_of([(2, 2)], 2)
     extra = np.arange(16.0) * 100
     layout = Layout(segments.tokens.n_source, segments.tokens.n_target, 10**6, "cpu")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass
 class Pair:
-    """`link` [m][n] and `null` [m] are the chances of each source word; jumps: `weights`, `starts`."""
+    """`link` [m][n] and `null` [m] are the probabilities of each source word; jumps: `weights`, `starts`."""
 
     link: list
     null: list
@@ -23,7 +23,7 @@ class Pair:
         return len(self.link[0])
 
     def jump(self, j: int, k: int) -> tuple[float, float]:
-        """The chance of going from j (-1 before the first) to k by the weights, and by chance."""
+        """The probability of going from j (-1 before the first) to k by the weights, and by the uniform part."""
         J = len(self.starts) - 1
 
         def weight(to: int) -> float:
@@ -35,39 +35,39 @@ class Pair:
         return (1 - self.uniform) * share, self.uniform / self.n
 
     def paths(self):
-        """Every (path of (position, is a link), chance). NULL stays where it is; a first NULL is put anywhere."""
+        """Every (path of (position, is a link), probability). NULL keeps its position; a first NULL has any."""
         states = [(j, linked) for j in range(self.n) for linked in (True, False)]
         for path in itertools.product(states, repeat=len(self.link)):
-            chance, before = 1.0, -1
+            probability, before = 1.0, -1
             for i, (j, linked) in enumerate(path):
                 if linked:
-                    chance *= (1 - self.p0) * sum(self.jump(before, j)) * self.link[i][j]
+                    probability *= (1 - self.p0) * sum(self.jump(before, j)) * self.link[i][j]
                 elif i == 0:
-                    chance *= self.p0 * sum(self.jump(before, j)) * self.null[i]
+                    probability *= self.p0 * sum(self.jump(before, j)) * self.null[i]
                 else:
-                    chance *= self.p0 * self.null[i] * (j == before)
+                    probability *= self.p0 * self.null[i] * (j == before)
                 before = j
-            if chance:
-                yield path, chance
+            if probability:
+                yield path, probability
 
     def expected(self):
-        """log-likelihood, link [m][n], null [m], the best chance of a path, and how often the weights make
+        """log-likelihood, link [m][n], null [m], the probability of the best path, and how often the weights make
         each jump [n][n] and each start [n]."""
         m, n, total, best = len(self.link), self.n, 0.0, 0.0
         link, null = [[0.0] * n for _ in range(m)], [0.0] * m
         jumps, starts = [[0.0] * n for _ in range(n)], [0.0] * n
-        for path, chance in self.paths():
-            total, best, before = total + chance, max(best, chance), -1
+        for path, probability in self.paths():
+            total, best, before = total + probability, max(best, probability), -1
             for i, (j, linked) in enumerate(path):
                 if linked:
-                    link[i][j] += chance
+                    link[i][j] += probability
                 else:
-                    null[i] += chance
+                    null[i] += probability
                 made, other = self.jump(before, j)
                 if before < 0:
-                    starts[j] += chance * made / (made + other)
+                    starts[j] += probability * made / (made + other)
                 elif linked:
-                    jumps[before][j] += chance * made / (made + other)
+                    jumps[before][j] += probability * made / (made + other)
                 before = j
         share = [[x / total for x in row] for row in [*link, null, *jumps, starts]]
         return math.log(total), share[:m], share[m], best, share[m + 1 : -1], share[-1]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from jacana_torch.types import Sentence
 
-# Few words, so that there are many rivals; what each is, so that the twin need not know how that is found out.
+# Few words, so that many links compete. Their tags and classes are given, so that the twin need not derive them.
 LEXICON = {
     "ship": ("NN", "c"), "vessel": ("NN", "c"), "crew": ("NN", "c"), "sail": ("NN", "c"), "left": ("VBD", "c"),
     "sailed": ("VBD", "c"), "old": ("JJ", "c"), "ancient": ("JJ", "c"), "slowly": ("RB", "c"), "the": ("DT", "s"),
@@ -44,7 +44,7 @@ def sentences(draw, most=9):
 
 
 def pair_of(random: Random) -> tuple[Sentence, Sentence]:
-    """A sentence and what somebody made of it: words moved, replaced and left out, relations changed."""
+    """A sentence and a variant of it: words moved, replaced and left out, relations changed."""
     size = random.randint(2, 10)
     forms = [random.choice(FREQUENT if random.random() < 0.7 else sorted(LEXICON)) for _ in range(size)]
     heads = [random.choice([k for k in range(-1, size) if k != own]) for own in range(size)]

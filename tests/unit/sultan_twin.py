@@ -1,7 +1,7 @@
-"""The stages of Sultan et al.'s pipeline by nested loops over words, as the paper's algorithms are written.
+"""The stages of Sultan et al.'s pipeline as nested loops over words, as in the paper's algorithms.
 
-A twin shares no code with what it checks: dependencies are collapsed here once more, Table 1 is written down once
-more, and every stage takes the links so far as a set of pairs and gives them back with its own.
+A twin shares no code with what it checks: it collapses dependencies and has Table 1 itself, and every stage takes
+the links so far as a set of pairs and returns them with its own.
 """
 
 from __future__ import annotations

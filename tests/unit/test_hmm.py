@@ -1,4 +1,4 @@
-"""IBM 1, the HMM and their agreement as aligners: what they learn from pairs without links."""
+"""IBM 1, the HMM and agreement as aligners: what they learn from pairs without links."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def f1(aligner, examples=HELD_OUT) -> float:
     return score([e.gold for e in examples], aligner.align([e.pair for e in examples])).f1
 
 
-def test_links_are_not_looked_at():
+def test_gold_links_are_ignored():
     linked, bare = Hmm(), Hmm()
     linked.fit(TRAINING)
     bare.fit(unlinked(TRAINING))
@@ -44,7 +44,7 @@ def test_links_are_not_looked_at():
 
 @pytest.mark.parametrize("kind", [lambda: Bidirectional(Ibm1(), Ibm1()), lambda: Bidirectional(Hmm(), Hmm()),
                                   lambda: Agreement(Hmm(), Hmm()), lambda: Agreement(Ibm1(), Ibm1())])  # fmt: skip
-def test_they_learn_which_words_belong_together(kind):
+def test_training_without_links_finds_most_links(kind):
     aligner = kind()
     aligner.fit(unlinked(TRAINING))
     assert f1(aligner) > 0.7
@@ -52,8 +52,8 @@ def test_they_learn_which_words_belong_together(kind):
     assert set(found) >= {"intersection", "union", "grow", "grow_diag", "grow_diag_final", "grow_diag_final_and"}
 
 
-def test_the_order_of_words_tells_the_hmm_and_not_ibm1():
-    """A word that comes twice goes beside its neighbour."""
+def test_word_order_matters_to_the_hmm_but_not_to_ibm1():
+    """The HMM links a word that occurs twice beside its neighbour."""
     here = pair("a red ship and a blue chair", "a blue chair and a red ship")
     hmm, ibm1 = Hmm(uniform=0.1), Ibm1()
     for aligner in (hmm, ibm1):
@@ -65,7 +65,7 @@ def test_the_order_of_words_tells_the_hmm_and_not_ibm1():
 
 
 @pytest.mark.parametrize("kind", MODELS)
-def test_the_lexicon_helps_equal_words(kind):
+def test_lexicon_improves_f1(kind):
     few = TRAINING[:12]
     with_it, without = kind(), kind(lexicon=0.0)
     for aligner in (with_it, without):
@@ -73,13 +73,13 @@ def test_the_lexicon_helps_equal_words(kind):
     assert f1(with_it) > f1(without) + 0.05
 
 
-def test_the_lexicon_is_each_word_as_often_as_it_might_match():
+def test_lexicon_counts_possible_links_of_each_word_with_itself():
     pairs = [(["a", "b", "a", "a"], ["a", "a", "c"]), (["a"], ["a", "a"]), (["d"], ["b"])]
     assert lexicon(pairs) == {"a": 3, "b": 1, "c": 1, "d": 1}
 
 
 @pytest.mark.parametrize("kind", MODELS)
-def test_unknown_words_are_matched_with_themselves(kind):
+def test_unknown_words_are_linked_with_themselves(kind):
     aligner = kind()
     aligner.fit(TRAINING)
     (found,) = aligner.align([pair("the doctor bought xylophones", "xylophones the physician purchased quickly")])
@@ -88,7 +88,7 @@ def test_unknown_words_are_matched_with_themselves(kind):
     assert (3, 0) in found.sure
 
 
-def test_forms_decide_what_one_word_is():
+def test_form_decides_what_counts_as_one_word():
     for form, same in (("exact", False), ("lower", True), ("stem", True)):
         aligner = Hmm(form=form, ibm1_iterations=2, iterations=1)
         aligner.fit([Example(pair("Walked -LRB-", "walked ("))])  # the lexicon adds the other side's words
@@ -108,7 +108,7 @@ def test_batches_do_not_change_the_result(kind):
         assert all(abs(a.confidence[link] - c.confidence[link]) < 1e-9 for link in a.confidence)
 
 
-def test_posterior_decoding_takes_every_link_beyond_its_threshold():
+def test_posterior_decoding_keeps_links_above_the_threshold():
     aligner = Hmm()
     aligner.fit(TRAINING)
     pairs = [e.pair for e in HELD_OUT]
@@ -165,21 +165,23 @@ class Stop:
 
 
 @pytest.mark.parametrize("make", [Ibm1, Hmm, lambda: Agreement(Hmm(), Hmm())])
-def test_interrupted_it_keeps_what_it_learnt_and_goes_on(make):
+def test_interrupted_training_keeps_its_state_and_can_continue(make):
     aligner, whole = make(), make()
     report = aligner.fit(TRAINING, watch=Stop(3))
     assert report.interrupted and not report.converged and set(report.iterations.values()) == {3}
     assert f1(aligner) > 0.3
     first = dict(report.loss)
     again = aligner.fit(TRAINING)
-    assert set(again.iterations.values()) == {10 if isinstance(aligner, Ibm1) else 5}  # IBM 1 only starts the HMM
+    assert set(again.iterations.values()) == {
+        10 if isinstance(aligner, Ibm1) else 5
+    }  # IBM 1 only initialises the HMM
     assert again.converged and not again.interrupted
     assert all(again.loss[part] < first[part] for part in first)
     complete = whole.fit(TRAINING)
     assert complete.converged and f1(aligner) > f1(whole) - 0.1
 
 
-def test_watchers_see_the_aligner_as_it_stands():
+def test_watchers_get_the_present_aligner():
     seen = []
     aligner = Hmm(ibm1_iterations=2, iterations=2)
     aligner.fit(TRAINING, watch=lambda step: seen.append((step.iteration, f1(step.aligner), step.loss)))
@@ -203,8 +205,8 @@ def test_agreement_makes_directions_agree():
     assert overlap(together) > overlap(apart) + 0.02
 
 
-def test_nothing_learnt_is_told():
-    """Under a prior as strong as this there is nothing but NULL."""
+def test_a_note_says_that_nothing_was_learnt():
+    """Under so strong a prior, every word is linked to NULL."""
     report = Agreement(Hmm(lexicon=0.0, prior=5.0), Hmm(lexicon=0.0, prior=5.0)).fit(TRAINING[:10])
     assert any("NULL" in note for note in report.notes)
     assert not Hmm().fit(TRAINING).notes
@@ -214,13 +216,13 @@ def test_nothing_learnt_is_told():
     {"form": "upper"}, {"decode": "guess"}, {"lexicon": -1.0}, {"prior": 0.0}, {"p0": 0.0}, {"p0": 1.0},
     {"threshold": 1.5}, {"iterations": 0}, {"batch_cells": 0}, {"null_prior": float("nan")}, {"device": "abacus"},
 ])  # fmt: skip
-def test_settings_that_cannot_be(settings):
+def test_invalid_settings_are_errors(settings):
     for kind in MODELS:
         with pytest.raises(ConfigError, match=next(iter(settings))):
             kind(**settings)
 
 
-def test_what_only_the_hmm_and_agreement_have():
+def test_invalid_settings_of_the_hmm_and_of_agreement():
     for settings in ({"uniform": 2.0}, {"window": 0}, {"ibm1_iterations": -1}):
         with pytest.raises(ConfigError, match=next(iter(settings))):
             Hmm(**settings)
@@ -231,7 +233,7 @@ def test_what_only_the_hmm_and_agreement_have():
 
 
 @pytest.mark.parametrize("kind", MODELS)
-def test_mistakes_are_told(kind):
+def test_errors_of_fit_and_align(kind):
     with pytest.raises(ModelError, match="forward.*not been trained"):
         kind().align([TRAINING[0].pair])
     assert kind().align([SentencePair(Sentence(()), Sentence(("a",)))]) == [Alignment(0, 1)]
@@ -247,7 +249,7 @@ def test_mistakes_are_told(kind):
             aligner.align([lengthy])
 
 
-def test_states_that_are_none():
+def test_damaged_states_are_errors():
     aligner = Hmm()
     aligner.fit(TRAINING[:5])
     state = aligner.state()
@@ -269,8 +271,8 @@ def test_states_that_are_none():
         fresh.align([TRAINING[0].pair])
 
 
-def test_a_long_sentence_costs_no_more_than_its_square():
-    """A batch of short sources with one very long target stays small."""
+def test_long_target_takes_at_most_quadratic_time():
+    """Batches of short sources with very long targets stay small."""
     words = [f"w{k}" for k in range(1500)]
     examples = [Example(pair("w1 w7", " ".join(words))) for _ in range(3)]
     aligner = Hmm(ibm1_iterations=1, iterations=1, batch_cells=10_000)
@@ -280,8 +282,8 @@ def test_a_long_sentence_costs_no_more_than_its_square():
     assert all((0, 1) in a.sure for a in found) and time.process_time() - began < 20
 
 
-def test_figures_on_msr_dev(data_root):
-    """What MANLI's Table 1 gives GIZA++ and Cross-EM, 72.1, and more."""
+def test_results_on_msr_dev(data_root):
+    """MANLI's Table 1 reports an F1 of 72.1 for GIZA++ and Cross-EM."""
     examples = unlinked(gold := list(corpora.read(str(data_root / "msr/dev.jsonl"))))
     for aligner, least, exact in (
         (Bidirectional(Hmm(), Hmm()), 0.855, 0.25),

@@ -52,13 +52,13 @@ def packed(pairs: list[Pair], weight=None) -> tuple[Chains, Moves]:
 
 
 def score_of(pair: Pair, path: list[int]) -> float:
-    """The chance of the best path with these links (-1: NULL), by the twin."""
-    return max(chance for states, chance in pair.paths() if [j if k else -1 for j, k in states] == path)
+    """The probability of the best path with these links (-1: NULL), by the twin."""
+    return max(probability for states, probability in pair.paths() if [j if k else -1 for j, k in states] == path)
 
 
 @settings(max_examples=25, deadline=None)
 @given(SIZES, st.integers(0, 10**6), st.sampled_from([0.05, 0.5]), st.sampled_from([0.0, 0.3, 1.0]))
-def test_posteriors_and_best_paths_are_those_of_every_path(sizes, seed, p0, uniform):
+def test_posteriors_and_best_paths_agree_with_enumeration(sizes, seed, p0, uniform):
     pairs = pairs_of(sizes, seed, p0, uniform)
     x, moves = packed(pairs)
     found, (path, score) = posteriors(x, moves), best_paths(x, moves)
@@ -76,7 +76,7 @@ def test_posteriors_and_best_paths_are_those_of_every_path(sizes, seed, p0, unif
 
 @settings(max_examples=25, deadline=None)
 @given(SIZES, st.integers(0, 10**6), st.sampled_from([0.05, 0.5]), st.sampled_from([0.0, 0.3, 1.0]))
-def test_expected_jumps_are_those_of_every_path(sizes, seed, p0, uniform):
+def test_expected_jumps_agree_with_enumeration(sizes, seed, p0, uniform):
     pairs = pairs_of(sizes, seed, p0, uniform)
     weight = [1.0 + b for b in range(len(pairs))]
     x, moves = packed(pairs, weight)
@@ -95,7 +95,7 @@ def test_expected_jumps_are_those_of_every_path(sizes, seed, p0, uniform):
 
 @settings(max_examples=20, deadline=None)
 @given(SIZES, st.integers(0, 10**6), st.sampled_from([0.05, 0.5]))
-def test_ibm1_is_the_hmm_that_goes_anywhere(sizes, seed, p0):
+def test_ibm1_is_the_hmm_with_uniform_jumps(sizes, seed, p0):
     pairs = pairs_of(sizes, seed, p0, 1.0)
     x, moves = packed(pairs)
     found = independent(x, p0)
@@ -114,8 +114,8 @@ def test_ibm1_is_the_hmm_that_goes_anywhere(sizes, seed, p0):
 
 @settings(max_examples=20, deadline=None)
 @given(st.integers(0, 10**6), st.integers(1, 4), st.integers(2, 9))
-def test_new_jumps_are_likelier_and_in_the_end_the_likeliest(seed, window, longest):
-    """Of counted jumps, the log-likelihood never falls, and where it stands still its slope is none."""
+def test_jump_updates_raise_the_likelihood_and_converge(seed, window, longest):
+    """The log-likelihood of the counted jumps never falls, and its gradient vanishes at the end."""
     draw = np.random.default_rng(seed)
     by_length = [draw.gamma(0.5, 5.0, (n, n)) * (n > 1) for n in range(1, longest + 1)]
     counts = JumpCounts.zeros(longest, "cpu")

@@ -33,7 +33,7 @@ def direction(pairs, weights=None, prior=0.0, null_prior=0.0, variational=False,
 
 @settings(max_examples=50, deadline=None)
 @given(TEXTS, st.sampled_from([1, 20, 10**6]))
-def test_every_cell_of_a_batch_is_its_pair_of_words(pairs, most_cells):
+def test_cells_of_a_batch_are_numbers_of_word_pairs(pairs, most_cells):
     text = Text(pairs)
     s, t = text.numbers
     names = [(text.source[a], text.target[b]) for a, b in zip(s, t, strict=True)]
@@ -57,7 +57,7 @@ def test_every_cell_of_a_batch_is_its_pair_of_words(pairs, most_cells):
 
 @settings(max_examples=30, deadline=None)
 @given(TEXTS, st.integers(0, 99))
-def test_an_iteration_of_ibm1_is_that_of_a_plain_loop(pairs, seed):
+def test_iterations_of_ibm1_agree_with_loops(pairs, seed):
     weights = [Random(seed + k).uniform(0.5, 3) for k in range(len(pairs))]
     d = direction(pairs, weights)
     iterate([d], [False, False], 50, separate, lambda done: None)
@@ -97,12 +97,12 @@ def test_no_iteration_lowers_the_objective(prior, variational, null_prior, jumpi
     d = direction(pairs, [draw.uniform(0.5, 3) for _ in pairs], prior, null_prior, variational)
     values = []
     iterate([d], [jumping] * 25, 60, separate, lambda done: values.append(d.objective))
-    # The first parameters are no posterior of anything, so a variational bound counts from the second on.
+    # The first parameters are not a posterior, so the variational bound holds from the second iteration on.
     values = values[1:]
     assert values[-1] > values[0] and all(b >= a - 1e-7 for a, b in zip(values, values[1:], strict=False))
 
 
-def test_the_prior_of_null_is_part_of_the_objective():
+def test_objective_includes_the_prior_of_null():
     pairs = [(["ant", "bee", "ant"], ["ant", "cat"]), (["eel", "ant"], ["dog"])]
     with_it, without = direction(pairs, null_prior=2.0), direction(pairs)
     iterate([with_it], [False], 100, separate, lambda done: None)
@@ -116,7 +116,7 @@ def test_the_prior_of_null_is_part_of_the_objective():
 
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.lists(st.floats(0, 50), min_size=1, max_size=5), min_size=1, max_size=4), st.floats(0.01, 3))
-def test_shares_and_their_cost(rows, prior):
+def test_shares_and_cost_of_the_prior(rows, prior):
     V = 6
     counts = torch.tensor([c for row in rows for c in row], dtype=torch.float64)
     row = torch.tensor([r for r, row in enumerate(rows) for _ in row])
@@ -140,7 +140,7 @@ def test_shares_and_their_cost(rows, prior):
 
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 10**6), st.integers(1, 4), st.integers(1, 4))
-def test_directions_that_agree_count_what_both_believe(seed, M, N):
+def test_agreeing_directions_count_the_product_of_posteriors(seed, M, N):
     draw = np.random.default_rng(seed)
     forward, backward = draw.dirichlet(np.ones(N + 1), (M, 2)), draw.dirichlet(np.ones(M + 1), (N, 2))
     sizes = [(M, N), (max(M - 1, 1), max(N - 1, 1))]
@@ -163,7 +163,7 @@ def test_directions_that_agree_count_what_both_believe(seed, M, N):
             assert float(other[j, b]) == pytest.approx(1 - sum(column) if j < n else 0.0)
 
 
-def test_words_that_nobody_saw_go_by_their_spelling():
+def test_unknown_words_get_probabilities_by_spelling():
     pairs = [(["ant", "bee"], ["ant", "cat"]), (["ant"], ["ant"]), (["bee"], ["cat"])]
     d = direction(pairs)
     iterate([d], [False] * 5, 100, separate, lambda done: None)
@@ -182,6 +182,6 @@ def test_words_that_nobody_saw_go_by_their_spelling():
     assert table.of_null(["zebra"])[0] == pytest.approx(1 / 3) and table.of_null(["ant"])[0] >= NEVER
 
 
-def test_a_table_without_any_words():
+def test_empty_table():
     assert Table().between(Text([(["ant"], ["ant"])]))[0] == 0.5
     assert len(Table.of_state(Table().state())) == 0

@@ -68,17 +68,17 @@ def test_gold_segments_cover_the_source_and_hold_only_gold_links(gold, longest, 
     assert held <= gold.sure
     assert dropped == len(gold.sure) - len(held)
     assert held == {(i, j) for i, (first, past) in enumerate(spans.tolist()) for j in range(first, past)}
-    for i in range(gold.n_source):  # a token keeps the most targets in a row that it can
+    for i in range(gold.n_source):  # a token keeps its longest run of targets
         targets = {j for a, j in gold.sure if a == i}
         runs = [k for k in range(longest + 1) for j in range(gold.n_target) if set(range(j, j + k)) <= targets]
         assert sum(a == i for a, _ in held) == max(runs, default=0)
-    for before, after in itertools.pairwise(segments.tolist()):  # what could be one segment is
+    for before, after in itertools.pairwise(segments.tolist()):  # adjacent segments are merged
         assert not (before[2] and before[2:] == after[2:] and before[1] < longest)
 
 
 @quick
 @given(alignments())
-def test_links_of_segments_are_their_products(gold):
+def test_links_of_segments_are_all_pairs_of_their_words(gold):
     segments = gold_segments(gold, 3).path
     expected = [
         (number, i, j)
@@ -90,7 +90,7 @@ def test_links_of_segments_are_their_products(gold):
     assert list(zip(*(x.tolist() for x in links_of(segments)), strict=True)) == expected
 
 
-def test_a_block_beyond_the_longest_is_cut():
+def test_gold_blocks_beyond_the_longest_are_cut():
     block = frozenset(itertools.product(range(4), range(4)))
     segments, _, dropped = gold_segments(Alignment(5, 4, block), 3)
     assert segments.tolist() == [[0, 3, 1, 3], [3, 1, 1, 3], [4, 1, 0, 1]]
@@ -115,23 +115,23 @@ def test_costs_are_the_share_of_links_that_differ(golds, longest):
             paid = [(2.0 if own else 0.5) * len(span ^ own) / len(span | own) for own in right[p][i : i + a + 1]]
             assert sized[a, b, c] == pytest.approx(sum(paid))
     entries = segments.entries([g.path for g in gold])[0]
-    assert not costs[entries].any()  # gold pays nothing
+    assert not costs[entries].any()  # gold costs nothing
 
 
 # The aligner
 
 
 def blocks_corpus(n: int, seed: int) -> list[Example]:
-    """Words that are the same, and now and then two that are one or one that is two."""
-    chance = np.random.default_rng(seed)
+    """Pairs with equal words, and with compounds that are one word on a side and two on the other."""
+    rng = np.random.default_rng(seed)
     plain = "dog house river stone lamp garden window bridge".split()
     ones = "bookstore sunlight footpath rainwater".split()
     twos = "book store,sun light,foot path,rain water".split(",")
     out = []
     for _ in range(n):
         source, target, links = [], [], set()
-        for _ in range(int(chance.integers(2, 6))):
-            kind, k = chance.integers(4), int(chance.integers(4))
+        for _ in range(int(rng.integers(2, 6))):
+            kind, k = rng.integers(4), int(rng.integers(4))
             a, b = [[plain[k + 4]], [plain[k + 4]]] if kind < 2 else [[ones[k]], twos[k].split()]
             a, b = (b, a) if kind == 3 else (a, b)
             links |= set(itertools.product(range(len(source), len(source) + len(a)),
@@ -143,7 +143,7 @@ def blocks_corpus(n: int, seed: int) -> list[Example]:
     return out
 
 
-def test_it_learns_phrases_in_both_directions():
+def test_learns_one_to_many_and_many_to_one():
     aligner = made()
     report = aligner.fit(blocks_corpus(60, 1))
     assert report.converged and not report.dropped_links
@@ -154,7 +154,7 @@ def test_it_learns_phrases_in_both_directions():
     assert any(len({j for _, j in a.sure}) < len(a.sure) for a in found), "many to one"
 
 
-def test_training_goes_on_where_it_stopped_and_its_answers_are_those_of_prepared_pairs():
+def test_training_continues_and_align_agrees_with_decode():
     examples = [Example(e.pair, e.gold) for e in corpus(20)]
     aligner = made(max_iterations=200, tolerance=1e-6)
     first = aligner.fit(examples)
@@ -174,7 +174,7 @@ def test_training_goes_on_where_it_stopped_and_its_answers_are_those_of_prepared
             assert a.score == pytest.approx(b.score, abs=1e-9) and a.score <= 1e-9
 
 
-def test_with_phrases_of_one_word_it_is_the_token_aligner():
+def test_with_phrases_of_one_word_it_equals_the_token_aligner():
     examples = corpus(20)
     families = {"string": String(), "distortion": Distortion()}
     settings_of = {"l2": 1.0, "tolerance": 1e-9, "max_iterations": 400}
@@ -197,7 +197,7 @@ def test_two_directions_are_symmetrized():
         assert both.sure == f.sure & b.sure
 
 
-def test_tags_are_read_where_a_family_reads_them():
+def test_tag_features_need_a_family_that_reads_tags():
     aligner = PhraseCrf({"string": String(), "pos": Pos()}, max_iterations=5)
     assert aligner.requires == ("pos",)
     aligner.fit(corpus(5))
@@ -209,7 +209,7 @@ def test_tags_are_read_where_a_family_reads_them():
 
 @pytest.mark.skipif(not resources.available("wordnet"), reason="needs the resource wordnet")
 @pytest.mark.parametrize(("families", "found"), [((WordNet(),), 2), ((WordNet(tags=False),), 1), ((), None)])
-def test_wordnet_is_asked_where_a_family_asks_it_and_by_lemmas_where_it_reads_these(families, found):
+def test_synset_features_need_a_family_that_reads_wordnet(families, found):
     tokens = {"source": "prices went up in the United States".split(), "target": "US costs rise".split()}
     lemmas = {"source": "price go up in the united states".split(), "target": "us cost rise".split()}
     tags = {"source": "NNS VBD RP IN DT NNP NNP".split(), "target": "NNP NNS VBP".split()}
@@ -224,11 +224,11 @@ def test_wordnet_is_asked_where_a_family_asks_it_and_by_lemmas_where_it_reads_th
     assert any(name.endswith(".senses") for name in aligner.chain.names) == (found is not None)
 
 
-def test_segments_score_the_sum_over_tokens_of_the_mean_over_spans_of_cells():
+def test_segments_score_the_sum_over_tokens_of_means_over_spans():
     aligner, p = made(), pair("the old red barn", "old red barns there")
-    chance = np.random.default_rng(1)
+    rng = np.random.default_rng(1)
     names = aligner.chain.features([p]).names()
-    aligner.restore({"names": names, "weights": chance.normal(size=len(names))})
+    aligner.restore({"names": names, "weights": rng.normal(size=len(names))})
     model = aligner.prepared([p]).model
     sized = model.scores(torch.as_tensor(aligner.chain.weights))[0][4:].view(3, 3, 4, 4).numpy()
     cells = sized[0, 0]
@@ -237,7 +237,7 @@ def test_segments_score_the_sum_over_tokens_of_the_mean_over_spans_of_cells():
             assert sized[a, b, i, j] == pytest.approx(cells[i : i + a + 1, j : j + b + 1].mean(1).sum())
 
 
-def test_what_was_known_is_kept_where_training_goes_on_with_other_pairs():
+def test_continued_training_keeps_all_features():
     aligner = PhraseCrf({"string": String(), "pos": Pos()}, max_iterations=5)
     aligner.fit(corpus(5))
     before = set(aligner.chain.names)
@@ -247,7 +247,7 @@ def test_what_was_known_is_kept_where_training_goes_on_with_other_pairs():
 
 
 @pytest.mark.parametrize(("policy", "kept"), [("first", 0), ("last", 2)])
-def test_one_of_several_runs_is_learnt_as_the_policy_says(policy, kept):
+def test_policy_chooses_among_runs(policy, kept):
     both = Alignment(1, 3, frozenset({(0, 0), (0, 2)}))
     aligner = made(policy=policy)
     report = aligner.fit([Example(pair("a", "a b a"), both)] * 10)
@@ -255,12 +255,12 @@ def test_one_of_several_runs_is_learnt_as_the_policy_says(policy, kept):
     assert aligner.align([pair("a", "a b a")])[0].sure == {(0, kept)}
 
 
-def test_phrases_are_chosen_by_one_policy():
+def test_several_policies_are_an_error():
     with pytest.raises(ConfigError, match=r"policy=\['first', 'last'\]: phrases are chosen by one policy"):
         made(policy=["first", "last"])
 
 
-def test_who_watches_sees_a_model_at_every_step():
+def test_watchers_get_a_model_at_every_step():
     examples, seen = blocks_corpus(20, 1), []
 
     def watch(step):
@@ -274,7 +274,7 @@ def test_who_watches_sees_a_model_at_every_step():
     assert list(losses) == sorted(losses, reverse=True) and f1[-1] > 0.9
 
 
-def test_pairs_prepared_for_other_features_are_refused():
+def test_pairs_prepared_for_other_features_are_an_error():
     aligner = made()
     aligner.fit(blocks_corpus(5, 1))
     prepared = aligner.prepared([pair("a", "b")])
@@ -283,7 +283,7 @@ def test_pairs_prepared_for_other_features_are_refused():
         aligner.decode(prepared)
 
 
-def test_ctrl_c_before_phrases_are_learnt_keeps_what_words_have_taught(monkeypatch):
+def test_interruption_before_phrases_keeps_the_token_weights(monkeypatch):
     calls, trained = [], Crf.fit
 
     def stopped(chain, examples):
@@ -300,10 +300,10 @@ def test_ctrl_c_before_phrases_are_learnt_keeps_what_words_have_taught(monkeypat
     assert report.interrupted and not report.converged and np.any(aligner.state()["weights"])
     assert not any(name.startswith("phrase.") for name in aligner.state()["names"])
     assert score([e.gold for e in examples], aligner.align([e.pair for e in examples])).f1 > 0.3
-    assert aligner.fit(examples).converged and len(calls) == 1, "it goes on from there"
+    assert aligner.fit(examples).converged and len(calls) == 1, "continued training skips the token aligner"
 
 
-def test_mistakes_are_said():
+def test_errors():
     for longest in (0, 9):
         with pytest.raises(ConfigError, match=f"longest={longest}"):
             made(longest=longest)

@@ -49,7 +49,7 @@ WORDS = st.lists(
 
 @quick
 @given(WORDS, WORDS)
-def test_what_is_said_of_likeness_and_place_is_so(source, target):
+def test_features_of_words_and_surroundings_agree_with_loops(source, target):
     s, t = source.split(), target.split()
     stems = [[stem(w.lower()) for w in side] for side in (s, t)]
     for (left, right, i, j), on in features_of(source, target).items():
@@ -97,7 +97,7 @@ def _letters(text: str) -> str:
     return text.replace(" ", "").replace(".", "").lower()
 
 
-def test_words_written_together_and_acronyms_are_seen():
+def test_features_of_compounds_and_acronyms():
     on = features_of("the book store of the United Nations", "a book-store of the U.N.")
     assert "many_one.together" in on["book store", "book-store", 1, 1]
     assert "many_one.acronym" in on["United Nations", "U.N.", 5, 4]
@@ -109,7 +109,7 @@ def test_words_written_together_and_acronyms_are_seen():
 
 
 @pytest.mark.skipif(not resources.available("wordnet"), reason="needs the resource wordnet")
-def test_phrases_that_wordnet_knows_share_their_senses():
+def test_synset_features_of_phrases():
     one, two = "prices went up in the United States .".split(), "US costs rise :".split()
     lemmas = "price go up in the united states .".split(), ["us", "cost", "rise", ":"]
     p = SentencePair(*(Sentence(tuple(s)).with_layers(lemma=x) for s, x in zip((one, two), lemmas, strict=True)))
@@ -128,7 +128,7 @@ def test_phrases_that_wordnet_knows_share_their_senses():
     assert found(p, lemmas=False) == {("United States", "US")}
 
 
-def test_tags_of_phrases_are_named_with_the_other_phrases_length():
+def test_tag_features_include_the_length_of_the_other_phrase():
     on = features_of("a b c", "d e", tags=True)["b c", "d e", 1, 0]
     assert {"source_tags.b_c.2", "target_tags.d_e.2"} == {name for name in on if "tags" in name}
     assert "source_tags.a_b_c.1" in features_of("a b c", "d e", tags=True)["a b c", "e", 0, 1]

@@ -44,7 +44,7 @@ def side(sentence: Sentence) -> Side:
     return Side(forms, list(layers["pos"]), list(layers["head"]), list(layers["deprel"]), kinds)
 
 
-# Binary fractions: sums are exact in any order, so ties are ties on either side.
+# Binary fractions: sums are exact in any order, so both implementations have the same ties.
 WEIGHTS = st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0])
 
 
@@ -76,18 +76,18 @@ def assert_like_evidence(board, twin, links):
 
 @settings(max_examples=60)
 @given(sentences(), sentences(), st.sampled_from([0.25, 0.75]), WEIGHTS)
-def test_every_stage_does_as_its_twin(source, target, similarity, weight):
+def test_every_stage_agrees_with_its_twin(source, target, similarity, weight):
     assert_like_the_twin(source, target, similarity, weight)
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_every_stage_does_as_its_twin_with_sentences_that_are_alike(seed):
+def test_every_stage_agrees_with_its_twin_on_similar_sentences(seed):
     random = Random(seed)
     for _ in range(40):
         assert_like_the_twin(*pair_of(random), random.choice([0.25, 0.75]), random.choice([0.25, 0.5, 0.75]))
 
 
-def test_blocks_do_not_matter(monkeypatch):
+def test_result_does_not_depend_on_slices_of_edges(monkeypatch):
     random = Random(9)
     pairs = [SentencePair(*pair_of(random)) for _ in range(60)]
     whole = Sultan(paraphrases="none").align(pairs)
@@ -95,7 +95,7 @@ def test_blocks_do_not_matter(monkeypatch):
     assert Sultan(paraphrases="none").align(pairs) == whole
 
 
-def test_the_table_is_the_twins_for_any_two_edges():
+def test_table_1_agrees_with_the_twin_for_any_two_edges():
     """Every two relations in every direction between words of every category."""
     labels = sorted({name for _, _, *groups in [*BOTH_PARENTS, *PARENT_AND_CHILD] for g in groups for name in g})
     sides = [(label, down) for label in labels for down in (True, False)]
@@ -117,20 +117,20 @@ def test_links_are_one_to_one(source, target):
 
 @settings(max_examples=100)
 @given(sentences(), sentences())
-def test_words_are_their_own_translation(source, target):
+def test_content_words_are_linked_with_themselves(source, target):
     (found,) = Sultan(paraphrases="none").align([SentencePair(source, source)])
     assert {i for i, _ in found.sure} >= set(np.flatnonzero(parsed(source).content).tolist())
     assert all(source.tokens[i] == source.tokens[j] or source.layers["lemma"][i] == "be" for i, j in found.sure)
 
 
-def test_turned_round_it_says_the_same():
+def test_links_do_not_depend_on_the_direction():
     aligner = Sultan(paraphrases="none")
     pairs = [e.pair for e in corpus(40)]
     assert aligner.align([pair.flip() for pair in pairs]) == [a.flip() for a in aligner.align(pairs)]
 
 
-def test_a_book_is_written_either_way():
-    """Figure 2's kind of pair: an object here, a relative clause there, and no word beside its counterpart."""
+def test_object_and_relative_clause_are_equivalent():
+    """As in Figure 2: an object and a relative clause, whose words have different neighbours."""
     source = made(["crew", "left", "the", "ship"], [1, -1, 3, 1], ["nsubj", "root", "det", "dobj"])
     target = made(["the", "vessel", "it", "left"], [1, -1, 3, 1], ["det", "root", "nsubj", "rcmod"])
     words = parsed(source), parsed(target)
@@ -149,7 +149,7 @@ def linked(stage, source, target, *links) -> list:
     return [tuple(x) for x in np.argwhere(board.links).tolist()]
 
 
-def test_a_marker_needs_both_ends():
+def test_marker_needs_both_ends():
     source = made(["crew", "of", "ship"], [-1, 0, 1], ["root", "prep", "pobj"])
     target = made(["crew", "by", "vessel"], [-1, 0, 1], ["root", "prep", "pobj"])
     assert linked(stages.link_markers, source, target, (0, 0)) == [(0, 0)]
@@ -157,12 +157,12 @@ def test_a_marker_needs_both_ends():
     assert linked(stages.link_markers, source, target, (0, 0), (2, 2)) == [(0, 0), (1, 1), (2, 2)]
 
 
-def test_what_is_linked_is_evidence_for_the_next():
+def test_new_links_are_evidence_for_further_links():
     source, target = (made([",", "it", word], [-1] * 3, ["root"] * 3) for word in ("ship", "crew"))
     assert linked(stages.link_by_linked_neighbours, source, target) == [(0, 0), (1, 1)]
 
 
-def test_without_ppdb_it_says_so_once_and_reads_wordnet(monkeypatch, tmp_path, caplog):
+def test_without_ppdb_it_warns_once_and_uses_wordnet(monkeypatch, tmp_path, caplog):
     monkeypatch.setattr(resources, "available", lambda name: name != "mwa-ppdb")
     monkeypatch.delenv("JACANA_PPDB", raising=False)
     asked = []
@@ -177,7 +177,7 @@ def test_without_ppdb_it_says_so_once_and_reads_wordnet(monkeypatch, tmp_path, c
     assert [r.getMessage().count("no PPDB on this machine") for r in caplog.records] == [1]
 
 
-def test_ppdb_is_read_where_somebody_points_to_it(monkeypatch, tmp_path):
+def test_ppdb_at_an_explicit_path_is_used(monkeypatch, tmp_path):
     path = tmp_path / "pairs"
     path.write_text("vessel\tship\nsailed\tleave\n", encoding="utf-8")
     monkeypatch.setenv("JACANA_PPDB", str(path))
@@ -191,13 +191,13 @@ def test_ppdb_is_read_where_somebody_points_to_it(monkeypatch, tmp_path):
     both = [side.with_layers(lemma=own) for side, own in zip((source, target), lemmas, strict=True)]
     assert aligner.align([SentencePair(*both)])[0].links == [(0, 0), (1, 1), (2, 2)]
     aligner.fit([Example(pair, Alignment(3, 3, frozenset({(0, 0)})))])
-    assert aligner.paraphrases == "ppdb"  # what it was tuned with, on whatever machine
+    assert aligner.paraphrases == "ppdb"  # the source that it was tuned with
     monkeypatch.setenv("JACANA_PPDB", str(tmp_path / "nowhere"))
     with pytest.raises(JacanaError, match="JACANA_PPDB"):
         Sultan().align([SentencePair(source, target)])
 
 
-def test_wordnet_and_vectors_stand_in():
+def test_wordnet_and_vectors_replace_ppdb():
     for name in ("wordnet", "glove-840b"):
         if not resources.available(name):
             pytest.skip(f"{name} is not on this machine")
@@ -214,32 +214,32 @@ def test_wordnet_and_vectors_stand_in():
 @pytest.mark.parametrize(
     "wrong", [{"similarity": 1.5}, {"weight": -0.1}, {"paraphrases": "thesaurus"}, {"names": "all"}]
 )
-def test_settings_that_cannot_be_are_told(wrong):
+def test_invalid_settings_are_errors(wrong):
     with pytest.raises(ConfigError, match=next(iter(wrong))):
         Sultan(**wrong)
 
 
-def test_a_head_outside_the_sentence_is_told():
+def test_head_outside_the_sentence_is_an_error():
     bad = made(["old", "ship"], [5, -1], ["amod", "root"])
     with pytest.raises(JacanaError, match="head 5.*'?heads count from 0"):
         Sultan(paraphrases="none").align([SentencePair(bad, bad)])
 
 
-def test_a_pair_beyond_measure_is_told(monkeypatch):
+def test_pair_beyond_the_limit_is_an_error(monkeypatch):
     monkeypatch.setattr(module, "LARGEST_PAIR", 3)
     sentence = made(["old", "ship"], [1, -1], ["amod", "root"])
     with pytest.raises(ConfigError, match="2 x 2 tokens"):
         Sultan(paraphrases="none").align([SentencePair(sentence, sentence)])
 
 
-def test_chunks_do_not_matter(monkeypatch):
+def test_result_does_not_depend_on_portions(monkeypatch):
     pairs = [e.pair for e in corpus(12)]
     whole = Sultan(paraphrases="none").align(pairs)
     monkeypatch.setattr(module, "CELLS_AT_ONCE", 1)
     assert Sultan(paraphrases="none").align(pairs) == whole
 
 
-def test_entities_are_asked_for_where_they_are_wanted():
+def test_entities_are_required_with_names_ner():
     aligner = Sultan(paraphrases="none", names="ner")
     assert "ner" in aligner.requires
     pair = SentencePair(*[made(["old", "ship"], [1, -1], ["amod", "root"])] * 2)
@@ -247,10 +247,10 @@ def test_entities_are_asked_for_where_they_are_wanted():
         aligner.align([pair])
 
 
-# Figures
+# Results on MSR
 
 
-def test_the_papers_kind_of_figures_on_msr(data_root):
+def test_results_on_msr_dev_are_like_the_papers(data_root):
     path = data_root / "resources" / "mwa_ppdb"
     if not (resources.available("mwa-ppdb") or path.is_dir()):
         pytest.skip("there is no PPDB on this machine")

@@ -1,4 +1,4 @@
-"""Sultan et al.'s links as features: every column of every cell from the links, cell by cell, on either side."""
+"""Sultan et al.'s links as features: every column of every cell, computed from the links in loops."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ def test_every_column_of_every_cell(seed):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_either_side_first(seed):
-    """The flipped grid, and a grid of flipped pairs, have what the cells have seen from the other side."""
+def test_flipped_grids_have_the_features_of_flipped_pairs(seed):
+    """A flipped grid and a grid of flipped pairs have the features of the cells seen from the other side."""
     pairs = parsed_pairs(seed + 10, 12)
     grid = Grid(pairs)
     FAMILY(grid)
@@ -63,11 +63,11 @@ def test_either_side_first(seed):
         compare(blocks.null, [row for _, nulls in turned for row in nulls])
 
 
-def test_a_pair_has_the_same_features_in_any_company():
+def test_features_of_a_pair_do_not_depend_on_the_batch():
     assert_same_alone(FAMILY, parsed_pairs(5, 10))
 
 
-def test_no_words():
+def test_sentences_without_words():
     none = Sentence((), dict.fromkeys(LAYERS, ()))
     some = Sentence(("a",), {"pos": ("DT",), "lemma": ("a",), "head": (-1,), "deprel": ("root",)})
     for pairs in ([], [SentencePair(none, none)], [SentencePair(some, none), SentencePair(none, some)]):
@@ -75,7 +75,7 @@ def test_no_words():
         assert all(len(block.dense()) == 0 for block in batch.link)
 
 
-def test_mistakes_are_told():
+def test_errors():
     with pytest.raises(MissingLayer, match="'pos'"):
         FAMILY(Grid([SentencePair(Sentence(("a",)), Sentence(("a",)))]))
     with pytest.raises(ConfigError, match="weight=2"):

@@ -14,8 +14,8 @@ from jacana_torch.systems.sultan.sultan import Sultan, TunedSultan
 from jacana_torch.types import Alignment, Example, SentencePair
 
 
-def rivals() -> list[Example]:
-    """A word's paraphrase where its neighbours are, and itself elsewhere: the weights decide which is linked."""
+def competitors() -> list[Example]:
+    """A word's paraphrase beside its neighbours, and the word itself elsewhere: the settings decide."""
     source = made(["old", "crew", "sailed", "slowly"], [1, 2, -1, 2], ["amod", "nsubj", "root", "advmod"])
     forms = ["old", "crew", "left", "slowly", ".", ".", ".", ".", "sailed"]
     target = made(forms, [-1] * 9, ["root"] * 9)
@@ -28,11 +28,11 @@ def searched(monkeypatch):
     return TunedSultan(paraphrases="none", weight=1.0, grid=[0.1, 0.9])
 
 
-def test_the_search_finds_what_aligns_best(searched):
+def test_search_finds_the_best_settings(searched):
     assert (
         isinstance(searched, Trainable) and not isinstance(Sultan(), Trainable) and isinstance(Sultan(), Aligner)
     )
-    examples = rivals()
+    examples = competitors()
     gold = [e.gold for e in examples]
     before = score(gold, searched.align([e.pair for e in examples])).f1
     steps = []
@@ -40,35 +40,35 @@ def test_the_search_finds_what_aligns_best(searched):
     found = score(gold, searched.align([e.pair for e in examples])).f1
     assert found > before and report.loss["search"] == pytest.approx(1 - found) and report.converged
     assert found == pytest.approx(max(f1 for _, f1 in steps)) and [k for k, _ in steps] == [1, 2, 3, 4, 5]
-    assert (searched.similarity, searched.weight) == (0.9, 0.9)  # of equals the greater figures
+    assert (searched.similarity, searched.weight) == (0.9, 0.9)  # the greatest among equals
 
 
-def test_what_is_as_good_is_kept(searched):
+def test_present_settings_are_kept_among_equals(searched):
     examples = [Example(e.pair, e.gold) for e in corpus(3)]
     searched.fit(examples)
     assert (searched.similarity, searched.weight) == (0.9, 1.0)
 
 
-def test_an_interrupted_search_keeps_its_best(searched):
+def test_interrupted_search_keeps_the_best_settings(searched):
     def stop(step):
         if step.iteration == 3:
             raise KeyboardInterrupt
 
-    report = searched.fit(rivals(), watch=stop)
+    report = searched.fit(competitors(), watch=stop)
     assert report.interrupted and not report.converged
     assert (searched.similarity, searched.weight) in [(0.9, 1.0), (0.9, 0.9), (0.9, 0.1)]
 
 
-def test_what_was_found_and_where_paraphrases_came_from_is_remembered(searched):
-    searched.fit(rivals())
+def test_state_has_the_settings_and_the_source_of_paraphrases(searched):
+    searched.fit(competitors())
     again = TunedSultan(paraphrases="auto")
     again.restore(searched.state())
     assert (again.similarity, again.weight, again.paraphrases) == (searched.similarity, searched.weight, "none")
 
 
-def test_a_search_needs_examples_and_a_grid(searched):
+def test_search_needs_examples_and_a_grid(searched):
     with pytest.raises(ConfigError, match="no aligned examples"):
-        searched.fit([Example(rivals()[0].pair)])
+        searched.fit([Example(competitors()[0].pair)])
     for grid in ([], [2.0]):
         with pytest.raises(ConfigError, match="grid"):
             TunedSultan(grid=grid)

@@ -1,4 +1,4 @@
-"""What Sultan et al.'s pipeline knows of words: likeness, classes, dependencies, names, hyphens."""
+"""Words in Sultan et al.'s pipeline: similarity, classes, dependencies, names, hyphens."""
 
 from __future__ import annotations
 
@@ -61,11 +61,11 @@ def level(one: WordType, other: WordType, paraphrases=nothing) -> int:
         ("lighthuose", "lighthouse", 1), ("lake", "lane", 0),
     ],
 )  # fmt: skip
-def test_words_are_the_same_or_not(one, other, expected):
+def test_similarity_levels_of_two_words(one, other, expected):
     assert level(key(one), key(other)) == level(key(other), key(one)) == expected
 
 
-def test_some_words_are_paraphrases_of_none():
+def test_some_words_have_no_paraphrases():
     assert level(key("harbour"), key("quay"), everything) == 1
     assert level(key("harbour"), key("the", stop=True), everything) == 0
     assert level(key("seven"), key("8"), everything) == 0
@@ -80,7 +80,7 @@ WORD = st.text(string.ascii_lowercase[:4], min_size=4, max_size=9)
 
 @st.composite
 def slips(draw):
-    """Words that are a few edits apart."""
+    """Words within a few edits of each other."""
     words = [draw(WORD)]
     for _ in range(draw(st.integers(1, 4))):
         words.append(draw(st.sampled_from(sorted(edits(words[-1])))))
@@ -88,7 +88,7 @@ def slips(draw):
 
 
 @given(slips())
-def test_misspelt_is_one_edit_between_long_words(words):
+def test_misspelt_means_one_edit_between_long_words(words):
     keys = [key(word, tag) for word, tag in words]
     left, right = (x.ravel() for x in np.indices((len(keys), len(keys))))
     found = misspelt(keys, left, right).reshape(len(keys), len(keys))
@@ -99,7 +99,7 @@ def test_misspelt_is_one_edit_between_long_words(words):
 
 
 def edits(word: str) -> set[str]:
-    """Every word that is one letter added, lost or changed, or two neighbours swapped, away."""
+    """Every word at one edit: a letter added, lost or changed, or two adjacent letters swapped."""
     splits = [(word[:k], word[k:]) for k in range(len(word) + 1)]
     letters = string.ascii_lowercase[:4]
     return (
@@ -123,7 +123,7 @@ def test_tables_hold_every_pair_of_every_sentence():
     assert similarity_tables([], nothing) == []
 
 
-def test_stop_words_by_their_tags():
+def test_stop_words_depend_on_tags():
     found = parsed(sentence("Will/NNP will/MD join/VB us/PRP in/IN the/DT US/NNP ,/, May/NNP may/MD not/RB"))
     assert [
         w for w, stop in zip(found.tokens, found.stop, strict=True) if stop
@@ -139,7 +139,7 @@ def arcs(found) -> set:
     return {(here, there, label) for here, there, label, down in edges if down}
 
 
-def test_stanfords_universal_and_spacys_trees_collapse_alike():
+def test_trees_of_stanford_spacy_and_ud_collapse_to_the_same_edges():
     begin = "boats/NNS/2/nsubjpass were/VBD/2/auxpass built/VBN/-1/root "
     stanford = begin + "by/IN/2/prep men/NNS/3/pobj in/IN/2/prep Oslo/NNP/5/pobj"
     spacy = begin + "by/IN/2/agent men/NNS/3/pobj in/IN/2/prep Oslo/NNP/5/pobj"
@@ -153,7 +153,7 @@ def test_stanfords_universal_and_spacys_trees_collapse_alike():
     assert (1, 3, "prep_by") in arcs(parsed(sentence(active)).edges)
 
 
-def test_conjunctions_are_named_after_their_word():
+def test_conjunctions_are_named_after_their_coordinator():
     stanford = "tea/NN/-1/root or/CC/0/cc milk/NN/0/conj"
     universal = "tea/NN/-1/root or/CC/2/cc milk/NN/0/conj"
     bare = "tea/NN/-1/root ,/,/0/punct milk/NN/0/conj"
@@ -163,13 +163,13 @@ def test_conjunctions_are_named_after_their_word():
     assert (0, 2, "conj_and") in arcs(parsed(sentence(bare)).edges)
 
 
-def test_possessors_are_marked_and_no_second_edge():
+def test_possessors_have_a_marker_and_one_edge():
     found = parsed(sentence("Ada/NNP/2/poss 's/POS/0/possessive boat/NN/-1/root")).edges
     assert found.markers.tolist() == [[1, 2, 0]]
     assert (2, 0, "poss") in arcs(found) and not any(label.startswith("prep") for *_, label in arcs(found))
 
 
-def test_table_1_is_as_large_as_printed():
+def test_table_1_has_as_many_rows_as_printed():
     assert len(parsed_sentence.BOTH_PARENTS) == 8 and len(parsed_sentence.PARENT_AND_CHILD) == 15
     assert (
         parsed_sentence.table_rows("poss", 1, 1, True)[0] != parsed_sentence.table_rows("poss", 1, 1, False)[0] > 0
@@ -214,7 +214,7 @@ def test_names_and_their_parts(one, other, expected):
     assert linked(link_names, sentence(one), sentence(other)) == expected
 
 
-def test_names_as_the_entity_layer_has_them():
+def test_names_from_the_entity_layer():
     full = sentence("Guild/NNP of/IN Rope/NNP", ner=["B-ORG", "I-ORG", "I-ORG"])
     short = sentence("GR/NNP", ner=["B-ORG"])
     assert linked(link_names, full, short) == [(0, 0), (2, 0)]
@@ -227,18 +227,20 @@ def test_names_as_the_entity_layer_has_them():
 def test_words_with_hyphens_and_without():
     whole, parts = sentence("a/DT three-mast-ship/NN"), sentence("of/IN three/CD mast/NN")
     assert linked(stages.link_hyphenated, whole, parts) == [(1, 1), (1, 2)]
-    assert linked(stages.link_hyphenated, whole, parts, [(0, 1)]) == [(0, 1)]  # one is taken, one is too few
+    assert linked(stages.link_hyphenated, whole, parts, [(0, 1)]) == [
+        (0, 1)
+    ]  # one part is linked already, and one is too few
     assert linked(stages.link_hyphenated, sentence("-/: --/:"), sentence("-/: a/DT")) == []
 
 
-def test_the_last_part_of_a_compound_needs_company():
+def test_last_part_of_a_compound_needs_similar_context():
     one, other = sentence("tall/JJ sailing-ship/NN"), sentence("tall/JJ ship/NN")
     assert linked(stages.link_compounds, one, other, [(0, 0)]) == [(0, 0), (1, 1)]
     assert linked(stages.link_compounds, one, sentence("ship/NN")) == []
     assert linked(stages.link_compounds, one, sentence("tall/JJ sailing/NN"), [(0, 0)]) == [(0, 0)]
 
 
-def quickest(same: np.ndarray) -> set:
+def runs_in_loops(same: np.ndarray) -> set:
     found = set()
     for i, j in np.argwhere(same).tolist():
         if i and j and same[i - 1, j - 1]:
@@ -251,6 +253,6 @@ def quickest(same: np.ndarray) -> set:
 
 
 @given(st.integers(0, 7), st.integers(0, 7), st.randoms(use_true_random=False))
-def test_runs_are_those_of_every_diagonal(m, n, random):
+def test_runs_agree_with_loops_over_diagonals(m, n, random):
     same = np.array([[random.random() < 0.5 for _ in range(n)] for _ in range(m)], dtype=bool).reshape(m, n)
-    assert set(zip(*(x.tolist() for x in stages.diagonal_runs(same)), strict=True)) == quickest(same)
+    assert set(zip(*(x.tolist() for x in stages.diagonal_runs(same)), strict=True)) == runs_in_loops(same)
