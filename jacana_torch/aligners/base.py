@@ -97,7 +97,7 @@ class TrainingOptional(Trainable, Protocol):
 
 @runtime_checkable
 class OneWay(Trainable, Protocol):
-    """Aligns in one direction. `Bidirectional` sets `part` to "forward" or "backward", for reports and messages."""
+    """Aligns in one direction. `Bidirectional` sets `part`, "forward" or "backward", for reports and messages."""
 
     part: str
 

@@ -14,12 +14,11 @@ import torch
 from templates import corpus, layerless
 from tiny_encoder import tiny_encoder
 
-from jacana_torch.aligners.neural import readings
-from jacana_torch.aligners.neural.cells import alignment_of, batches, chances_of, gold_of
-from jacana_torch.aligners.neural.fitting import mean_loss
-from jacana_torch.aligners.neural.inputs import Batch, Columns, inputs_of
-from jacana_torch.aligners.neural.network import Contextual
-from jacana_torch.aligners.neural.neural import Neural
+from jacana_torch.aligners.neural import network as networks
+from jacana_torch.aligners.neural.inputs import Batch, Columns, batches, inputs_of
+from jacana_torch.aligners.neural.network import Contextual, EncoderCache
+from jacana_torch.aligners.neural.neural import Neural, alignment_of, link_probabilities
+from jacana_torch.aligners.neural.training import gold_of, mean_loss
 from jacana_torch.crf.inference import marginals
 from jacana_torch.errors import ConfigError, ModelError
 from jacana_torch.evaluate import score
@@ -82,8 +81,8 @@ def test_padding_says_nothing(trained):
         own = network(batch_of(trained, [example]))
         m, n = own.alone.shape[1:]
         torch.testing.assert_close(together.alone[k : k + 1, :m, :n], own.alone)
-        torch.testing.assert_close(together.ahead.node[k : k + 1, :m, : n + 1], own.ahead.node)
-        torch.testing.assert_close(together.back.node[k : k + 1, :n, : m + 1], own.back.node)
+        torch.testing.assert_close(together.forward.node[k : k + 1, :m, : n + 1], own.forward.node)
+        torch.testing.assert_close(together.backward.node[k : k + 1, :n, : m + 1], own.backward.node)
 
 
 @pytest.mark.parametrize("with_encoder", [False, True])
@@ -149,7 +148,7 @@ def test_what_a_fixed_encoder_saw_is_remembered_until_another_is_asked(encoder, 
         "read",
         lambda self, windows, sizes, read=Contextual.read: asked.extend(sizes) or read(self, windows, sizes),
     )
-    monkeypatch.setattr(readings, "REMEMBERED", readings.Readings())
+    monkeypatch.setattr(networks, "CACHE", EncoderCache())
     settings = {"encoder": encoder, "rank": 0, "views": 2}
     first, second = aligner(**settings), aligner(**settings)
     first.fit(TRAINING[:9])
@@ -159,15 +158,15 @@ def test_what_a_fixed_encoder_saw_is_remembered_until_another_is_asked(encoder, 
     assert len(asked) == 12 + len(HELD_OUT)
     assert said(first) == alone and len(asked) == 12 + 2 * len(HELD_OUT)
     fresh = aligner(**settings)
-    monkeypatch.setattr(readings, "REMEMBERED", readings.Readings())
+    monkeypatch.setattr(networks, "CACHE", EncoderCache())
     fresh.fit(TRAINING[3:12])
     assert [links for links, _, _ in said(fresh)] == [links for links, _, _ in said(second)]
     asked.clear()
     aligner(**{**settings, "layers": [0, 1]}).fit(TRAINING[:9])
     assert len(asked) == 9
-    monkeypatch.setattr(readings, "MOST_WORDS", 60)
-    small = readings.Readings()
-    monkeypatch.setattr(readings, "REMEMBERED", small)
+    monkeypatch.setattr(networks, "MOST_WORDS", 60)
+    small = EncoderCache()
+    monkeypatch.setattr(networks, "CACHE", small)
     aligner(**settings).fit(TRAINING[:9])
     assert 0 < small.words <= 60 and len(small.kept) < 9
 
@@ -246,7 +245,7 @@ def test_batches_hold_every_pair_once_and_are_no_larger_than_asked_for():
 
 def test_gold_tells_what_no_state_holds():
     gold = gold_of(Alignment(2, 2, frozenset({(0, 0), (0, 1), (1, 0), (1, 1)})), "first")
-    assert gold.ahead.tolist() == [1, 1] and gold.back.tolist() == [1, 1]
+    assert gold.forward.tolist() == [1, 1] and gold.backward.tolist() == [1, 1]
     assert gold.links.all() and gold.dropped == 1
 
 
@@ -260,12 +259,12 @@ def test_judges(trained):
     """Chains by their marginals, which tests of their own know to be right; cells by their log-odds."""
     batch = Batch.of(trained.prepared([HELD_OUT[0].pair]).inputs, trained.columns, "cpu")
     with torch.no_grad():
-        judged = trained.networks[0].eval()(batch)
-        chains, cells, both = (chances_of(judged, judge)[0] for judge in ("chains", "cells", "both"))
-    ahead, back = (marginals(p).node[0, :, 1:].double() for p in (judged.ahead, judged.back))
+        output = trained.networks[0].eval()(batch)
+        chains, cells, both = (link_probabilities(output, judge)[0] for judge in ("chains", "cells", "both"))
+    ahead, back = (marginals(p).node[0, :, 1:].double() for p in (output.forward, output.backward))
     for (i, j), value in np.ndenumerate(chains.numpy()):
         assert value == pytest.approx((float(ahead[i, j]) + float(back[j, i])) / 2)
-        assert float(cells[i, j]) == pytest.approx(1 / (1 + np.exp(-float(judged.alone[0, i, j]))))
+        assert float(cells[i, j]) == pytest.approx(1 / (1 + np.exp(-float(output.alone[0, i, j]))))
     torch.testing.assert_close(both, (chains + cells) / 2)
 
 

@@ -53,7 +53,7 @@ def linear_chances(made: Mixed, pair: SentencePair) -> np.ndarray:
 
 def test_log_odds_are_added_as_they_are_weighed(trained):
     for pair, found in zip(PAIRS, trained.align(PAIRS), strict=True):
-        (network,), linear = trained.network.chances([pair]), linear_chances(trained, pair)
+        (network,), linear = trained.network.probabilities([pair]), linear_chances(trained, pair)
         for i, j in np.ndindex(network.shape):
             p, q = (min(max(float(x[i, j]), 1e-6), 1 - 1e-6) for x in (network, linear))
             odds = (p / (1 - p)) ** 0.7 * (q / (1 - q)) ** 0.2 * np.exp(-0.1)
@@ -64,7 +64,7 @@ def test_log_odds_are_added_as_they_are_weighed(trained):
 
 def test_the_chances_of_a_network_are_what_it_aligns_by(trained):
     for pair, chances, found in zip(
-        PAIRS, trained.network.chances(PAIRS), trained.network.align(PAIRS), strict=True
+        PAIRS, trained.network.probabilities(PAIRS), trained.network.align(PAIRS), strict=True
     ):
         assert chances.shape == (len(pair.source), len(pair.target))
         assert found.sure == {(i, j) for i, j in np.argwhere(chances > 0.5).tolist()}
@@ -72,9 +72,9 @@ def test_the_chances_of_a_network_are_what_it_aligns_by(trained):
 
 
 def test_it_does_not_matter_how_many_pairs_are_looked_at_together(trained, monkeypatch):
-    together = trained.network.chances(PAIRS)
+    together = trained.network.probabilities(PAIRS)
     monkeypatch.setattr("jacana_torch.aligners.neural.neural.AT_A_TIME", 4)
-    for expected, found in zip(together, trained.network.chances(PAIRS), strict=True):
+    for expected, found in zip(together, trained.network.probabilities(PAIRS), strict=True):
         np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
@@ -100,8 +100,8 @@ def replace_weighing(made: Mixed, weighing: Weighing) -> Mixed:
 def test_weights_are_learnt_from_pairs_that_neither_part_saw(monkeypatch):
     made = aligner(folds=2, network={"epochs": 3, "members": 2})
     asked = []
-    judged = Mixed._judged
-    monkeypatch.setattr(Mixed, "_judged", lambda self, *split: asked.append((self, split)) or judged(self, *split))
+    judged = Mixed._sample
+    monkeypatch.setattr(Mixed, "_sample", lambda self, *split: asked.append((self, split)) or judged(self, *split))
     made.fit(TRAINING)
     assert made.weighing != Weighing(0.5, 0.5, 0.0, 0.5)
     held_out = [id(e) for _, (_, out) in asked for e in out]
@@ -122,7 +122,7 @@ def test_a_network_goes_on_from_one_that_was_mixed(trained, tmp_path):
     persist.save(Model(trained), tmp_path / "model", config, {})
     other = aligner(network={"members": 2, "start": str(tmp_path / "model"), "rate": 0.0, "epochs": 1})
     other.network.fit(TRAINING[:4])
-    for one, found in zip(trained.network.chances(PAIRS), other.network.chances(PAIRS), strict=True):
+    for one, found in zip(trained.network.probabilities(PAIRS), other.network.probabilities(PAIRS), strict=True):
         np.testing.assert_allclose(found, one, atol=1e-6)
 
 

@@ -1,1 +1,1 @@
-"""A network over the grid of two sentences, with or without a pretrained encoder that learns along."""
+"""A neural network over the grid of two sentences, with or without a pretrained encoder."""

@@ -1,14 +1,12 @@
-"""What the network reads of sentence pairs: the columns of the feature families, cell by cell, and word pieces.
-
-In: pairs, a FeatureSet, a tokenizer where there is an encoder. Out: `Inputs` of each pair, and `Batch`es of them.
-"""
+"""What the network reads of a pair: the columns of the feature families for each cell, and word pieces."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from random import Random
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -21,17 +19,15 @@ from ...features.api import Block
 from ...features.featureset import FeatureSet
 from ...types import SentencePair
 
-if TYPE_CHECKING:
-    from .network import Seen
-
-AT_A_TIME = 128  # pairs whose features are worked out together
-FARTHEST = 6.0  # standard deviations; a column that is hardly ever on must not drown the others
+AT_A_TIME = 128  # pairs whose features are computed together
+FARTHEST = 6.0  # standard deviations; a column that is rarely on must not dominate the others
 LEAST_SPREAD = 1e-2
+JITTER = 0.3  # how much the size of a pair varies when training pairs are sorted by size
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """One pair: `values` [M, N, K] float16, `marks` [M, N, H] numbers of one-hot columns (0: an unknown one)."""
+    """One pair: `values` [M, N, K] float16, and `marks` [M, N, H], numbers of one-hot columns (0: unknown)."""
 
     size: tuple[int, int]
     values: np.ndarray
@@ -41,7 +37,7 @@ class Inputs:
 
 @dataclass
 class Columns:
-    """The columns that a model knows: those with values, their mean and spread, and the one-hot ones."""
+    """The columns that a model knows: those with values, their mean and spread, and the one-hot ones ("marks")."""
 
     values: list[str] = field(default_factory=list)
     marks: list[str] = field(default_factory=list)
@@ -50,19 +46,21 @@ class Columns:
 
     @staticmethod
     def of(pairs: Sequence[SentencePair], features: FeatureSet, rarest: int | None) -> Columns:
-        """What the families give of these pairs; of one-hot columns those that are on in `rarest` cells."""
+        """The columns of these pairs. One-hot columns count if they are on in at least `rarest` cells."""
         values: dict[str, None] = {}
         marks: Counter[str] = Counter()
-        for _, blocks, _ in _described(pairs, features):
+        for _, blocks, _ in _blocks(pairs, features):
             for block in blocks:
-                if block.table is None:
-                    marks.update(_occurrences(block))
-                else:
+                if block.table is not None:
                     values.update(dict.fromkeys(block.names))
+                    continue
+                index = np.arange(len(block.names)) if block.index is None else block.index
+                counts = np.bincount(index[index >= 0], minlength=len(block.names))
+                marks.update(dict(zip(block.names, counts.tolist(), strict=True)))
         return Columns(list(values), sorted(name for name, count in marks.items() if rarest and count >= rarest))
 
     def measure(self, inputs: Sequence[Inputs]) -> None:
-        """Take mean and spread from these pairs."""
+        """Set mean and spread to those of these pairs."""
         count, total, square = 0, np.zeros(len(self.values)), np.zeros(len(self.values))
         for one in inputs:
             cells = one.values.reshape(-1, len(self.values)).astype(np.float32)
@@ -81,13 +79,13 @@ def inputs_of(
     tokenizer: Tokenizer | None = None,
     reading: str = "together",
 ) -> list[Inputs]:
-    """What the network reads of each pair, all with words on both sides."""
+    """Compute the inputs of each pair; all must have words on both sides."""
     out: list[Inputs] = [Inputs((0, 0), np.zeros(0), np.zeros(0))] * len(pairs)
-    value_of = {name: k for k, name in enumerate(columns.values)}
-    mark_of = {name: k + 1 for k, name in enumerate(columns.marks)}
-    for places, blocks, ends in _described(pairs, features):
-        values = _values(blocks, value_of, int(ends[-1]))
-        marks = _marks(blocks, mark_of, int(ends[-1]))
+    number_of_value = {name: k for k, name in enumerate(columns.values)}
+    number_of_mark = {name: k + 1 for k, name in enumerate(columns.marks)}
+    for places, blocks, ends in _blocks(pairs, features):
+        values = _values(blocks, number_of_value, int(ends[-1]))
+        marks = _marks(blocks, number_of_mark, int(ends[-1]))
         for place, end in zip(places, ends.tolist(), strict=True):
             m, n = len(pairs[place].source), len(pairs[place].target)
             own = slice(end - m * n, end)
@@ -98,10 +96,10 @@ def inputs_of(
     return [Inputs(x.size, x.values, x.marks, own) for x, own in zip(out, read, strict=True)]
 
 
-def _described(
+def _blocks(
     pairs: Sequence[SentencePair], features: FeatureSet
 ) -> Iterator[tuple[list[int], tuple[Block, ...], np.ndarray]]:
-    """Some pairs of like lengths at a time: which they are, their blocks, and where the cells of each end."""
+    """Pairs of similar length at a time: their places, their blocks, and the end of each pair's cells."""
     order = sorted(range(len(pairs)), key=lambda k: len(pairs[k].target))
     for start in range(0, len(order), AT_A_TIME):
         places = order[start : start + AT_A_TIME]
@@ -109,15 +107,8 @@ def _described(
         yield places, batch.link, np.cumsum(batch.n_source * batch.n_target)
 
 
-def _occurrences(block: Block) -> dict[str, int]:
-    """In how many cells each column of a one-hot block is on."""
-    index = np.arange(len(block.names)) if block.index is None else block.index
-    counts = np.bincount(index[index >= 0], minlength=len(block.names))
-    return dict(zip(block.names, counts.tolist(), strict=True))
-
-
 def _values(blocks: Sequence[Block], number: Mapping[str, int], n_cells: int) -> np.ndarray:
-    """[C, K] float16."""
+    """[C, K] float16: the columns that have values."""
     out = np.zeros((n_cells, len(number)), np.float16)
     for block in blocks:
         if block.table is None:
@@ -125,16 +116,15 @@ def _values(blocks: Sequence[Block], number: Mapping[str, int], n_cells: int) ->
         columns = numbered(block.names, number)
         known = columns >= 0
         table = block.table[:, known].astype(np.float16)
-        if block.index is None:
-            out[:, columns[known]] = table
-        else:
-            padded = np.vstack([table, np.zeros((1, table.shape[1]), np.float16)])  # index -1 is nothing
-            out[:, columns[known]] = padded[block.index]
+        if block.index is not None:
+            padded = np.vstack([table, np.zeros((1, table.shape[1]), np.float16)])  # index -1: none
+            table = padded[block.index]
+        out[:, columns[known]] = table
     return out
 
 
 def _marks(blocks: Sequence[Block], number: Mapping[str, int], n_cells: int) -> np.ndarray:
-    """[C, H] a number for each one-hot block."""
+    """[C, H] the number of the column that is on in each one-hot block."""
     found = []
     for block in blocks:
         if block.table is None:
@@ -143,22 +133,29 @@ def _marks(blocks: Sequence[Block], number: Mapping[str, int], n_cells: int) -> 
     return np.stack(found, 1) if found else np.zeros((n_cells, 0), np.int32)
 
 
+class Encoded(NamedTuple):
+    """An encoder's output for a pair: `cosines` [M, N, layers], and the `last` layer [M + N, d] of its words."""
+
+    cosines: Tensor
+    last: Tensor
+
+
 @dataclass(frozen=True)
 class Batch:
-    """Padded pairs on a device: `values` [B, M, N, K], `marks` [B, M, N, H], `inside` [B, M, N, 1]."""
+    """Padded pairs on a device: `values` [B, M, N, K], `marks` [B, M, N, H] and the mask `inside` [B, M, N, 1]."""
 
     sizes: list[tuple[int, int]]
     values: Tensor
     marks: Tensor
     inside: Tensor
     windows: list[Sequence[Window]]
-    seen: Sequence[Seen] = ()  # where the encoder has been asked already
+    encoded: Sequence[Encoded] = ()  # if the encoder is frozen and has run already
 
     @staticmethod
     def of(inputs: Sequence[Inputs], columns: Columns, device: str) -> Batch:
         sizes = [one.size for one in inputs]
         shape = (len(inputs), max(m for m, _ in sizes), max(n for _, n in sizes))
-        # torch's memory is aligned, and numpy's now and then: sums would differ in their last bits.
+        # torch aligns its memory, and numpy does not always: sums would differ in their last bits.
         tensors = torch.zeros(*shape, len(columns.values)), torch.zeros(*shape, 1)
         values, inside = (tensor.numpy() for tensor in tensors)
         marks = np.zeros((*shape, inputs[0].marks.shape[2]), np.int64)
@@ -169,3 +166,27 @@ class Batch:
             marks[k, :m, :n], inside[k, :m, :n] = one.marks, 1.0
         x, marked, within = (tensor.to(device) for tensor in (tensors[0], torch.from_numpy(marks), tensors[1]))
         return Batch(sizes, x, marked, within, [one.windows for one in inputs])
+
+
+def batches(
+    sizes: Sequence[tuple[int, int]], most_pairs: int, most_cells: int, random: Random | None = None
+) -> list[list[int]]:
+    """Group the indices of pairs of similar size into batches.
+
+    A batch has at most `most_pairs` pairs and, padded, `most_cells` cells, but at least one pair. `random` varies
+    the batches from call to call, and their order.
+    """
+    key = [m * n * (1 + JITTER * random.random() if random is not None else 1.0) for m, n in sizes]
+    out: list[list[int]] = []
+    tallest = widest = 0
+    for k in sorted(range(len(sizes)), key=lambda k: key[k]):
+        m, n = sizes[k]
+        tall, wide = max(tallest, m), max(widest, n)
+        if not out or len(out[-1]) == most_pairs or (len(out[-1]) + 1) * tall * wide > most_cells:
+            out.append([])
+            tall, wide = m, n
+        out[-1].append(k)
+        tallest, widest = tall, wide
+    if random is not None:
+        random.shuffle(out)
+    return out

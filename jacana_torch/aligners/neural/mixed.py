@@ -1,7 +1,7 @@
-"""A network and two linear chains, asked together: they err in different places, so both together err less.
+"""A neural aligner and two linear chains combined, which make fewer errors together than either alone.
 
-Examples in, both trained on them; pairs in, alignments out. The log-odds of a link are a weighed sum of what the
-network and what the linear chains think of it; weights and threshold are given, or learnt from held-out pairs.
+The log-odds of a link are a weighted sum of those of both parts. The weights and the threshold are given, or
+learnt from held-out pairs.
 """
 
 from __future__ import annotations
@@ -18,22 +18,19 @@ from ..base import TrainingReport, Watcher, learnable
 from ..bidirectional import Bidirectional
 from ..combination import Sample, Weighing, weighed
 from ..posterior import FEWEST, best_threshold
-from .cells import alignment_of, matrix_of
-from .neural import Neural
+from .neural import Neural, alignment_of
+from .training import matrix_of
 
 log = logging.getLogger(__name__)
-
-PARTS = ("network", "linear")
 
 
 @dataclass
 class Mixed:
-    """`network`, and `linear`, which is two chains (Crf); each reads feature families of its own.
+    """`network`, and `linear`, which is two chains (Crf); each has feature families of its own.
 
-    `weights`    of the network's log-odds and of the linear chains'; `bias` is added to their sum.
-    `threshold`  what is likelier is a link.
-    `folds`      of the training pairs, each judged by a network and chains trained on the others, to learn these
-                 figures; 0: they stay as they are.
+    `weights`    of the log-odds of the network and of the linear chains; `bias` is added to their sum.
+    `threshold`  more probable cells are links.
+    `folds`      learn these figures by cross-validation on the training pairs in so many folds; 0: keep them.
     """
 
     network: Neural
@@ -43,21 +40,20 @@ class Mixed:
     threshold: float = 0.5
     folds: int = 0
     seed: int = 1
-    weighing: Weighing = field(init=False)  # its forward is the network's, its backward the linear chains'
+    weighing: Weighing = field(init=False)  # "forward" stands for the network, "backward" for the linear chains
 
     def __post_init__(self) -> None:
         if not isinstance(self.network, Neural):
-            raise ConfigError(f"network={type(self.network).__name__}: a Neural aligner is expected")
+            raise ConfigError(f"network={type(self.network).__name__}: should be a Neural aligner")
         if not isinstance(self.linear, Bidirectional) or self.linear.chains() is None:
-            raise ConfigError("linear: a Bidirectional aligner of two Crf is expected")
+            raise ConfigError("linear: should be a Bidirectional aligner of two Crf")
         if len(self.weights) != 2 or not np.isfinite([*self.weights, self.bias]).all():
-            raise ConfigError(f"weights={list(self.weights)}, bias={self.bias}: two figures, and one")
+            raise ConfigError(f"weights={list(self.weights)}, bias={self.bias}: give two weights and a bias")
         if not 0 < self.threshold < 1:
-            raise ConfigError(f"threshold={self.threshold}: between 0 and 1")
+            raise ConfigError(f"threshold={self.threshold}: must be between 0 and 1")
         if type(self.folds) is not int or self.folds < 0 or self.folds == 1:
             raise ConfigError(f"folds={self.folds!r}: two or more, or 0 to learn nothing")
-        network, linear = self.weights
-        self.weighing = Weighing(network, linear, self.bias, self.threshold)
+        self.weighing = Weighing(self.weights[0], self.weights[1], self.bias, self.threshold)
 
     @property
     def tolerance(self) -> float:
@@ -76,7 +72,7 @@ class Mixed:
     def fit(
         self, examples: Sequence[Example], dev: Sequence[Example] = (), watch: Watcher | None = None
     ) -> TrainingReport:
-        """The chains first, which take seconds."""
+        """Train the chains, which takes seconds, then the network, then the combination."""
         examples = learnable(examples)
         self.network.check()
         report = self.linear.fit(examples, dev, watch)
@@ -85,18 +81,17 @@ class Mixed:
         try:
             report += self.network.fit(examples, dev, watch)
             if self.folds and not report.interrupted and len(examples) >= FEWEST:
-                self.weighing = self._learnt(examples)
-        except KeyboardInterrupt:  # the parts are done, or the chains are
+                self._learn_weighing(examples)
+        except KeyboardInterrupt:  # what is trained so far is kept
             return replace(report, converged=False, interrupted=True)
         return report
 
-    def _learnt(self, examples: Sequence[Example]) -> Weighing:
-        """What suits pairs that neither part was trained on."""
-        sample = Sample.joined([self._fresh()._judged(*split) for split in self._splits(examples)])
+    def _learn_weighing(self, examples: Sequence[Example]) -> None:
+        """Fit weights and threshold to pairs that neither part was trained on."""
+        sample = Sample.joined([self._untrained()._sample(*split) for split in self._splits(examples)])
         found = weighed(sample)
-        found = replace(found, threshold=best_threshold(sample, found))
-        log.info("the network (forward) and the linear chains (backward) together: %s", found)
-        return found
+        self.weighing = replace(found, threshold=best_threshold(sample, found))
+        log.info("the network (forward) and the linear chains (backward) combined: %s", self.weighing)
 
     def _splits(self, examples: Sequence[Example]) -> Iterator[tuple[list[Example], list[Example]]]:
         order = np.random.default_rng(self.seed).permutation(len(examples))
@@ -106,17 +101,16 @@ class Mixed:
             rest = np.setdiff1d(order, held_out)
             yield [examples[k] for k in rest], [examples[k] for k in held_out]
 
-    def _fresh(self) -> Mixed:
-        """One of the same settings that has learnt nothing; of one network, which is much like several."""
-        one, other = (
-            replace(chain, names=[], weights=np.zeros(0))  # type: ignore[type-var]
-            for chain in (self.linear.forward, self.linear.backward)
-        )
+    def _untrained(self) -> Mixed:
+        """An untrained aligner of the same settings, but of one network, which stands for several."""
+        chains = self.linear.chains()
+        assert chains is not None
+        one, other = (replace(chain, names=[], weights=np.zeros(0)) for chain in chains)
         linear = replace(self.linear, forward=one, backward=other, weighing=Weighing())
         return replace(self, network=replace(self.network, members=1), linear=linear, folds=0)
 
-    def _judged(self, training: Sequence[Example], held_out: Sequence[Example]) -> Sample:
-        """Trained on some, what it thinks of every cell of others, and whether gold links it."""
+    def _sample(self, training: Sequence[Example], held_out: Sequence[Example]) -> Sample:
+        """Train on some examples, and return the probabilities of all cells of others."""
         if self.fit(training).interrupted:
             raise KeyboardInterrupt
         network, linear = self._both([e.pair for e in held_out])
@@ -127,28 +121,29 @@ class Mixed:
     # Alignment
 
     def align(self, pairs: Sequence[SentencePair]) -> list[Alignment]:
-        both = zip(*self._both(pairs), strict=True)
-        return [
-            alignment_of(self.weighing.chances(*one), self.weighing.threshold) if one[0].size
-            else Alignment(*one[0].shape)
-            for one in both
-        ]  # fmt: skip
+        out = []
+        for network, linear in zip(*self._both(pairs), strict=True):
+            if network.size:
+                out.append(alignment_of(self.weighing.chances(network, linear), self.weighing.threshold))
+            else:
+                out.append(Alignment(*network.shape))
+        return out
 
     def _both(self, pairs: Sequence[SentencePair]) -> tuple[list[np.ndarray], list[np.ndarray]]:
-        """[M, N] of each pair: how likely every link is to the network, and to the linear chains."""
+        """[M, N] the probability of each link by the network, and by the linear chains."""
         linear = self.linear.posteriors(pairs)
         assert linear is not None  # both directions are chains
-        return self.network.chances(pairs), linear
+        return self.network.probabilities(pairs), linear
 
     # Persistence
 
     def state(self) -> dict[str, np.ndarray | list[str]]:
-        parts = {part: getattr(self, part).state() for part in PARTS}
+        parts = {"network": self.network.state(), "linear": self.linear.state()}
         state = {f"{part}.{key}": value for part, own in parts.items() for key, value in own.items()}
         return {**state, **self.weighing.state()}
 
     def restore(self, state: Mapping[str, np.ndarray | list[str]]) -> None:
-        for part in PARTS:
-            mine = {k.removeprefix(f"{part}."): v for k, v in state.items() if k.startswith(f"{part}.")}
-            getattr(self, part).restore(mine)
+        for part, aligner in (("network", self.network), ("linear", self.linear)):
+            own = {k.removeprefix(f"{part}."): v for k, v in state.items() if k.startswith(f"{part}.")}
+            aligner.restore(own)
         self.weighing = Weighing.restored(state)

@@ -1,13 +1,15 @@
-"""The network over the grid of two sentences: a batch in, the potentials of two chains out.
+"""The network over the grid of two sentences, and the pretrained encoder that may inform it.
 
-Each block looks at a cell's neighbours, and at the largest and the mean of its row and of its column: what else
-the two words could be linked to. Nothing depends on how large the grid is, nor on what pads it.
+Each block sees a cell's neighbourhood, and the maximum and the mean of its row and of its column: the other links
+that the two words could have. The result for a pair depends neither on the size of the grid nor on padding.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
 from typing import NamedTuple
 
 import torch
@@ -19,14 +21,16 @@ from ...encoders.encoder_network import adapt, checked_layers, word_vectors
 from ...encoders.pieces import Window
 from ...features.api import EdgeFamily
 from .grid_chains import Chains, line
-from .inputs import Batch
+from .inputs import Batch, Columns, Encoded, Inputs, batches
 
-SIZE = 32  # of a view
-_FEW = 0.05  # about as many cells of a grid hold a link
+SIZE = 32  # dimensions of a view
+MOST_WORDS = 120_000  # whose vectors are kept, of some hundred numbers each
+ENCODER = "contextual.encoder."  # the prefix of the encoder's parameters
+_LINKED = 0.05  # about the share of cells that are links, where the bias starts
 
 
 class Block(nn.Module):
-    """A residual step of every cell: its 3 x 3 neighbourhood, its row, its column."""
+    """A residual layer: the 3 x 3 neighbourhood of each cell, its row and its column."""
 
     def __init__(self, width: int, dropout: float) -> None:
         super().__init__()
@@ -40,23 +44,17 @@ class Block(nn.Module):
         seen = [self.near(h.movedim(3, 1)).movedim(1, 3)]
         for axis in (1, 2):
             seen += [summary.expand_as(h) for summary in line(h, inside, axis)]
-        return x + self.dropout(self.out(functional.gelu(torch.cat(seen, 3)))) * inside
-
-
-class Seen(NamedTuple):
-    """What an encoder has seen in a pair: `cosines` [M, N, layers], `last` [M + N, d] of its words."""
-
-    cosines: Tensor
-    last: Tensor
+        update: Tensor = self.dropout(self.out(functional.gelu(torch.cat(seen, 3))))
+        return x + update * inside
 
 
 class Contextual(nn.Module):
-    """What an encoder says of two words: cosines of some layers, and products of learnt views of the last."""
+    """An encoder's view of two words: their cosine in some layers, and products of learnt views of the last."""
 
     def __init__(
         self, encoder: nn.Module, layers: Sequence[int], views: int, rank: int | None, mixed: bool
     ) -> None:
-        """`rank` of the adapters; 0 leaves the encoder as it is, None trains its own weights."""
+        """`rank` is that of the adapters; 0 freezes the encoder, and None trains all its weights."""
         super().__init__()
         self.layers = checked_layers(encoder, layers)
         if rank is None:
@@ -71,43 +69,43 @@ class Contextual(nn.Module):
     def channels(self) -> int:
         return len(self.layers) + self.views
 
-    def read(self, windows: Sequence[Sequence[Window]], sizes: Sequence[tuple[int, int]]) -> list[Seen]:
-        """What does not depend on the views, of each pair: all that a fixed encoder has to be asked for."""
+    def read(self, windows: Sequence[Sequence[Window]], sizes: Sequence[tuple[int, int]]) -> list[Encoded]:
+        """Run the encoder. The result does not depend on the views, so a frozen encoder need run only once."""
         device = self.source.weight.device.type
         with torch.autocast(device, torch.bfloat16, enabled=self.mixed):  # it has the range of float32
             states = word_vectors(self.encoder, windows, [m + n for m, n in sizes], self.layers)
         split = [m + n for m, n in sizes]
-        by_layer = [functional.normalize(state, dim=-1).split(split) for state in states]
+        by_layer = [torch.split(functional.normalize(state, dim=-1), split) for state in states]
         cosines = [
             torch.stack([words[:m] @ words[m:].T for words in of_pair], 2)
             for (m, _), of_pair in zip(sizes, zip(*by_layer, strict=True), strict=True)
         ]
-        return [Seen(*one) for one in zip(cosines, states[-1].split(split), strict=True)]
+        return [Encoded(*one) for one in zip(cosines, torch.split(states[-1], split), strict=True)]
 
-    def forward(self, seen: Sequence[Seen], inside: Tensor) -> Tensor:
+    def forward(self, encoded: Sequence[Encoded], inside: Tensor) -> Tensor:
         """[B, M, N, channels]"""
-        sizes = [one.cosines.shape[:2] for one in seen]
+        sizes = [one.cosines.shape[:2] for one in encoded]
         cosines = inside.new_zeros(*inside.shape[:3], len(self.layers))
-        for k, (one, (m, n)) in enumerate(zip(seen, sizes, strict=True)):
+        for k, (one, (m, n)) in enumerate(zip(encoded, sizes, strict=True)):
             cosines[k, :m, :n] = one.cosines
         pad = nn.utils.rnn.pad_sequence
-        a = pad([one.last[:m] for one, (m, _) in zip(seen, sizes, strict=True)], batch_first=True)
-        b = pad([one.last[m:] for one, (m, _) in zip(seen, sizes, strict=True)], batch_first=True)
+        a = pad([one.last[:m] for one, (m, _) in zip(encoded, sizes, strict=True)], batch_first=True)
+        b = pad([one.last[m:] for one, (m, _) in zip(encoded, sizes, strict=True)], batch_first=True)
         a, b = (linear(x).unflatten(2, (self.views, SIZE)) for linear, x in ((self.source, a), (self.target, b)))
         views = torch.einsum("bmvd,bnvd->bmnv", a, b) / (4 * math.sqrt(SIZE))
         return torch.cat([cosines, views.to(cosines)], 3)
 
 
-class Judged(NamedTuple):
-    """What a network says of a batch: the chains of both directions, and log-odds of each cell by itself."""
+class Output(NamedTuple):
+    """The network's output for a batch: the potentials of both chains, and the log-odds of each cell by itself."""
 
-    ahead: Potentials
-    back: Potentials
-    alone: Tensor  # [B, M, N]; only training looks at it
+    forward: Potentials
+    backward: Potentials
+    alone: Tensor  # [B, M, N]
 
 
 class GridNetwork(nn.Module):
-    """Columns and what the encoder says, into one vector a cell; blocks; chains."""
+    """Feature columns and encoder, then one vector per cell, then blocks, then the two chains."""
 
     def __init__(
         self,
@@ -131,24 +129,75 @@ class GridNetwork(nn.Module):
         self.alone = nn.Linear(width, 1)
         with torch.no_grad():
             self.marks.weight[0] = 0
-            self.alone.bias.fill_(math.log(_FEW / (1 - _FEW)))
+            self.alone.bias.fill_(math.log(_LINKED / (1 - _LINKED)))
 
-    def forward(self, batch: Batch) -> Judged:
+    def forward(self, batch: Batch) -> Output:
         values = batch.values
         if self.contextual is not None:
-            values = torch.cat([values, self.contextual(batch.seen or self.read(batch), batch.inside)], 3)
+            values = torch.cat([values, self.contextual(batch.encoded or self.read(batch), batch.inside)], 3)
         h = self.values(values) + self.marks(batch.marks).sum(3)
         h = self.dropout(h) * batch.inside
         for block in self.blocks:
             h = block(h, batch.inside)
         h = self.norm(h)
-        ahead, back = self.chains(h, batch.inside, batch.sizes)
-        return Judged(ahead, back, self.alone(h).squeeze(3))
+        forward, backward = self.chains(h, batch.inside, batch.sizes)
+        return Output(forward, backward, self.alone(h).squeeze(3))
 
-    def read(self, batch: Batch) -> list[Seen]:
-        """What its encoder sees in the pairs."""
+    def read(self, batch: Batch) -> list[Encoded]:
+        """The encoder's output for each pair; empty without an encoder."""
         return self.contextual.read(batch.windows, batch.sizes) if self.contextual is not None else []
 
     def learnt(self) -> dict[str, nn.Parameter]:
-        """What training changes: everything but the encoder's own weights."""
+        """The parameters that training changes: all but the weights of a frozen encoder."""
         return {name: p for name, p in self.named_parameters() if p.requires_grad}
+
+
+@dataclass
+class EncoderCache:
+    """The output of one frozen encoder for pairs of the training data, by their word pieces.
+
+    Folds and networks that share an encoder run it once per pair.
+    """
+
+    encoder: bytes = b""
+    words: int = 0
+    kept: dict[bytes, Encoded] = field(default_factory=dict)
+
+
+CACHE = EncoderCache()
+
+
+def encoded(
+    network: GridNetwork,
+    inputs: Sequence[Inputs],
+    columns: Columns,
+    device: str,
+    most: tuple[int, int],
+    settings: Sequence[object],
+    keep: bool,
+) -> list[Encoded]:
+    """The output of the network's frozen encoder for each pair, from the cache where it is there.
+
+    `most` limits the pairs and cells of a batch. `settings` are all that the output depends on, besides the
+    weights of adapters. With `keep`, what is new enters the cache; another encoder empties it.
+    """
+    digest = blake2b(repr(settings).encode())
+    for name, parameter in network.learnt().items():
+        if name.startswith(ENCODER):
+            digest.update(name.encode() + parameter.detach().cpu().numpy().tobytes())
+    cache = CACHE
+    if cache.encoder != digest.digest():
+        cache.encoder, cache.words = digest.digest(), 0
+        cache.kept.clear()
+    keys = [b"|".join(w.ids.tobytes() + w.word.tobytes() for w in one.windows) for one in inputs]
+    found = {k: cache.kept[key] for k, key in enumerate(keys) if key in cache.kept}
+    unread = [k for k in range(len(inputs)) if k not in found]
+    for places in batches([inputs[k].size for k in unread], *most):
+        own = [unread[place] for place in places]
+        batch = Batch.of([inputs[k] for k in own], columns, device)
+        for k, one in zip(own, network.eval().read(batch), strict=True):
+            found[k] = one
+            if keep and cache.words + len(one.last) <= MOST_WORDS:
+                cache.words += len(one.last)
+                cache.kept[keys[k]] = one
+    return [found[k] for k in range(len(inputs))]

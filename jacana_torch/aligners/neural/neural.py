@@ -1,18 +1,17 @@
-"""The neural aligner: two chains, one a direction, over scores of a network that sees the whole grid.
+"""The neural aligner: two linear chains, one per direction, over scores of a network that sees the whole grid.
 
-Examples in, weights out; pairs in, alignments with the probability of each link out. Feature families are what it
-reads; with an encoder, contextual vectors of both sentences as well.
+The network reads the columns of feature families and, with an encoder, contextual vectors of both sentences.
 """
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from ...crf.states import POLICIES
 from ...encoders import checkpoint
@@ -20,28 +19,27 @@ from ...encoders.pieces import READINGS
 from ...errors import ConfigError, ModelError
 from ...features.api import EdgeFamily, NodeFamily
 from ...features.featureset import FeatureSet
-from ...types import Alignment, Example, SentencePair
+from ...types import Alignment, Example, SentencePair, trusted
 from ...util.device import quick_halves, usable_device
 from ..base import TrainingReport, Watcher, learnable
 from . import weights
-from .cells import JUDGES, alignment_of, batches, chances_of
-from .fitting import Fitting
-from .inputs import AT_A_TIME, Batch, Columns, Inputs, inputs_of
-from .network import Contextual, GridNetwork, Seen
-from .readings import identity, read
+from .grid_chains import mean_posterior
+from .inputs import AT_A_TIME, Batch, Columns, Encoded, Inputs, batches, inputs_of
+from .network import Contextual, GridNetwork, Output, encoded
+from .training import Training
 
-log = logging.getLogger(__name__)
-
+JUDGES = ("chains", "cells", "both")
 LARGEST_PAIR = 1_000_000  # cells; the network holds some hundred numbers for each
 _LEAST = {
     "width": 1, "blocks": 0, "views": 0, "members": 1, "epochs": 1, "batch_pairs": 1, "batch_cells": 1,
     "accumulate": 1, "patience": 1,
 }  # fmt: skip
+_NEAREST = 1e-12  # no probability is nearer to 0, for scores are logarithms
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """Pairs by their sizes, which of them have words on both sides, and what the network reads of those."""
+    """Pairs by their sizes, the indices of those with words on both sides, and the network's inputs for these."""
 
     sizes: list[tuple[int, int]]
     full: list[int]
@@ -50,24 +48,26 @@ class Prepared:
 
 @dataclass
 class Neural:
-    """`families`, `drop` and `policy` as in Crf; `cost` is the softmax margin's.
+    """A network over the grid, and two chains.
 
-    `rarest`      one-hot columns count if they are on in so many training cells or more; null: none of them does.
+    `families`, `drop`, `policy`  as in Crf; `cost` is that of the softmax margin.
+    `rarest`      one-hot columns are read if they are on in at least so many training cells; null: none is read.
 
-    `encoder`     a resource's name, the folder of a checkpoint, or null; `reading` says whether it sees both
-                  sentences "together" or each "apart"; `layers` whose cosines are taken (none: all), `views`
-                  learnt products of the last.
-    `rank`        of the adapters through which the encoder learns; 0: it learns nothing; null: all its weights do.
-    `width`, `blocks`, `dropout`  of the network over the grid.
-    `members`     networks trained from different seeds whose posteriors are averaged; what they start from may
-                  have fewer, which then serve several.
-    `epochs`, `rate`, `encoder_rate`, `warmup`, `decay`, `accumulate`  of AdamW; see train/epochs.py. An encoder of
-                  rate 0 is asked once and stays as it is.
-    `batch_pairs`, `batch_cells`  what a batch holds at most; a pair of more cells is a batch of its own.
-    `patience`    epochs without a better F1 on dev after which training ends; the best epoch's weights are kept.
-    `mixed`       the encoder computes in half precision; null: where that is faster (`halves`).
-    `judge`, `threshold`  links are the cells that are likelier by that judge: the mean posterior of both "chains",
-                  "cells" by themselves, which suits corpora whose words have many links each, or "both".
+    `encoder`     a resource's name, the folder of a checkpoint, or null. `reading` "together" shows it both
+                  sentences at once, "apart" one at a time. The network reads cosines of its `layers` (none given:
+                  all) and `views` learnt products of its last layer.
+    `rank`        of the adapters by which the encoder is trained; 0: it is frozen; null: all its weights are
+    trained. `width`, `blocks`, `dropout`  of the network over the grid. `members`     networks trained from
+    different seeds, whose posteriors are averaged. The model that they start
+                  from may have fewer members, which then serve several.
+    `epochs`, `rate`, `encoder_rate`, `warmup`, `decay`, `accumulate`  of AdamW; see optimize/epochs.py. With
+                  `encoder_rate` 0 the encoder is frozen and runs once per pair.
+    `batch_pairs`, `batch_cells`  the most that a batch holds; a larger pair is a batch by itself.
+    `patience`    training ends after so many epochs without a better F1 on dev, and keeps the best epoch's
+    weights. `mixed`       run the encoder in half precision; null: if that is faster on this device. `judge`,
+    `threshold`  cells above the threshold are links, by the mean posterior of both "chains", by the
+                  probability of the "cells" by themselves, or by the mean of "both". "cells" suits corpora whose
+                  words have many links each.
     `start`       the directory of a model of the same shape to start from, e.g. one trained on other corpora.
     """
 
@@ -108,35 +108,39 @@ class Neural:
     def __post_init__(self) -> None:
         self.features = FeatureSet(self.families, self.drop)
         self.layers = tuple(self.layers)
+        settings = vars(self)
         for name, least in _LEAST.items():
-            if getattr(self, name) < least:
-                raise ConfigError(f"{name}={getattr(self, name)}: must be at least {least}")
+            if settings[name] < least:
+                raise ConfigError(f"{name}={settings[name]}: must be at least {least}")
         for name in ("dropout", "threshold", "warmup"):
-            if not 0 <= getattr(self, name) < 1:
-                raise ConfigError(f"{name}={getattr(self, name)}: from 0 to less than 1")
+            if not 0 <= settings[name] < 1:
+                raise ConfigError(f"{name}={settings[name]}: must be at least 0 and less than 1")
         for name in ("rate", "encoder_rate", "decay", "cost"):
-            if not 0 <= getattr(self, name) < np.inf:
-                raise ConfigError(f"{name}={getattr(self, name)}: must be a figure from 0 on")
+            if not 0 <= settings[name] < np.inf:
+                raise ConfigError(f"{name}={settings[name]}: must be at least 0, and finite")
         if self.rank is not None and self.rank < 0:
             raise ConfigError(f"rank={self.rank}: 0 or more, or null to train all of the encoder")
         if self.rarest is not None and self.rarest < 1:
             raise ConfigError(f"rarest={self.rarest}: 1 or more cells, or null to read no one-hot column")
-        if self.policy not in tuple(POLICIES):
-            raise ConfigError(f"policy={self.policy!r} is none of {', '.join(POLICIES)}")
-        if self.judge not in JUDGES:
-            raise ConfigError(f"judge={self.judge!r} is none of {', '.join(JUDGES)}")
-        if self.reading not in READINGS:
-            raise ConfigError(f"reading={self.reading!r} is neither {' nor '.join(READINGS)}")
+        for name, choices in (("policy", tuple(POLICIES)), ("judge", JUDGES), ("reading", READINGS)):
+            if settings[name] not in choices:
+                raise ConfigError(f"{name}={settings[name]!r}: choose one of {', '.join(choices)}")
         self.device = usable_device(self.device)
 
     @cached_property
     def halves(self) -> bool:
+        """Whether the encoder runs in half precision."""
         return quick_halves(self.device) if self.mixed is None else self.mixed
 
     @property
     def tolerance(self) -> float:
-        """How far the company of a pair may move a confidence: sums in another order differ in their last bits."""
+        """How far a confidence may differ with the other pairs of a batch, by the rounding of sums."""
         return 1e-2 if self.halves else 1e-5
+
+    @property
+    def frozen(self) -> bool:
+        """Whether there is an encoder that is not trained (any more); then all networks share it."""
+        return self.encoder is not None and (self.rank == 0 or not self.encoder_rate)
 
     @property
     def requires(self) -> tuple[str, ...]:
@@ -148,7 +152,7 @@ class Neural:
         return tuple(sorted({*self.features.resources, *own}))
 
     def check(self) -> None:
-        """Before any work: is the package that opens encoders there, if there is an encoder?"""
+        """Raise an error if there is an encoder and the package that opens it is missing."""
         if self.encoder is not None:
             checkpoint.check_package()
 
@@ -166,55 +170,51 @@ class Neural:
         if fresh:
             self.columns = Columns.of(pairs, self.features, self.rarest)
         else:
-            self._check_families()
+            missing = {name.partition(".")[0] for name in self.columns.values} - set(self.features.names)
+            if missing:
+                raise ConfigError(
+                    f"the model to start from reads the features {', '.join(sorted(missing))} as well: add them"
+                )
         inputs = self._inputs(pairs)
         if fresh:
             self.columns.measure(inputs)
-        fitting = Fitting(self, inputs, [e.gold for e in examples if e.gold is not None], dev, watch)
-        return fitting.run(self._made())
-
-    def _check_families(self) -> None:
-        """What was learnt of a family is worth nothing without it."""
-        lacking = {name.partition(".")[0] for name in self.columns.values} - set(self.features.names)
-        if lacking:
-            raise ConfigError(
-                f"the model to start from reads the features {', '.join(sorted(lacking))} as well: add them"
-            )
+        training = Training(self, inputs, [e.gold for e in examples if e.gold is not None], dev, watch)
+        return training.run(self._made())
 
     def keep(self) -> None:
-        """What the networks have learnt is what counts from now on; until then it is what was kept before."""
+        """Make the networks' present weights those of the aligner's state."""
         weights.rounded(self.networks)
-        self._kept = weights.arrays(self.networks, self.fixed)
+        self._kept = weights.arrays(self.networks, self.frozen)
 
     # Alignment
 
-    def prepared(self, pairs: Sequence[SentencePair]) -> Prepared:
-        """Pairs with their features looked up, to be decoded as often as the weights change."""
-        sizes = [(len(p.source), len(p.target)) for p in pairs]
-        full = [k for k, (m, n) in enumerate(sizes) if m and n]
-        return Prepared(sizes, full, self._inputs([pairs[k] for k in full]))
-
-    def decode(self, prepared: Prepared) -> list[Alignment]:
-        """The cells that are likelier than the threshold."""
-        out = [Alignment(m, n) for m, n in prepared.sizes]
-        for place, chances in zip(prepared.full, self._chances(prepared.inputs), strict=True):
-            out[place] = alignment_of(chances, self.threshold)
-        return out
-
     def align(self, pairs: Sequence[SentencePair]) -> list[Alignment]:
-        """As decode(prepared(pairs)), some pairs at a time."""
+        """Link the cells above the threshold."""
         out: list[Alignment] = []
         for start in range(0, len(pairs), AT_A_TIME):
             out += self.decode(self.prepared(pairs[start : start + AT_A_TIME]))
         return out
 
-    def chances(self, pairs: Sequence[SentencePair]) -> list[np.ndarray]:
-        """[M, N] of each pair: how likely every link is."""
+    def prepared(self, pairs: Sequence[SentencePair]) -> Prepared:
+        """Compute the network's inputs."""
+        sizes = [(len(p.source), len(p.target)) for p in pairs]
+        full = [k for k, (m, n) in enumerate(sizes) if m and n]
+        return Prepared(sizes, full, self._inputs([pairs[k] for k in full]))
+
+    def decode(self, prepared: Prepared) -> list[Alignment]:
+        """Align prepared pairs, as `align` does."""
+        out = [Alignment(m, n) for m, n in prepared.sizes]
+        for place, found in zip(prepared.full, self._probabilities(prepared.inputs), strict=True):
+            out[place] = alignment_of(found, self.threshold)
+        return out
+
+    def probabilities(self, pairs: Sequence[SentencePair]) -> list[np.ndarray]:
+        """[M, N] the probability of a link in each cell of each pair."""
         out = [np.zeros((len(p.source), len(p.target))) for p in pairs]
         for start in range(0, len(pairs), AT_A_TIME):
             prepared = self.prepared(pairs[start : start + AT_A_TIME])
-            for place, chances in zip(prepared.full, self._chances(prepared.inputs), strict=True):
-                out[start + place] = chances
+            for place, found in zip(prepared.full, self._probabilities(prepared.inputs), strict=True):
+                out[start + place] = found
         return out
 
     def _inputs(self, pairs: Sequence[SentencePair]) -> list[Inputs]:
@@ -229,63 +229,52 @@ class Neural:
         return inputs_of(pairs, self.columns, self.features, tokenizer, self.reading)
 
     @torch.no_grad()
-    def _chances(self, inputs: Sequence[Inputs]) -> list[np.ndarray]:
-        """[M, N] the probability of a link in each cell of each pair."""
+    def _probabilities(self, inputs: Sequence[Inputs]) -> list[np.ndarray]:
+        """[M, N] of each pair, averaged over the networks."""
         out: list[np.ndarray] = [np.zeros(0)] * len(inputs)
         if not inputs:
             return out
-        self._ready()
+        if not self.networks:
+            if not self._kept:
+                raise ModelError("the neural aligner has not been trained: fit it, or continue with resume=DIR")
+            self.networks = self._made()
         for places in batches([one.size for one in inputs], self.batch_pairs, self.batch_cells):
             some = [inputs[k] for k in places]
-            batch = replace(Batch.of(some, self.columns, self.device), seen=self.seen(self.networks[0], some))
-            chances = torch.stack(
-                [chances_of(network.eval()(batch), self.judge) for network in self.networks]
-            ).mean(0)
-            for place, found in zip(places, chances.cpu().numpy(), strict=True):
+            batch = Batch.of(some, self.columns, self.device)
+            batch = replace(batch, encoded=self.encoded(self.networks[0], some))
+            of_networks = [link_probabilities(network.eval()(batch), self.judge) for network in self.networks]
+            mean = torch.stack(of_networks).mean(0).cpu().numpy()
+            for place, found in zip(places, mean, strict=True):
                 m, n = inputs[place].size
                 out[place] = found[:m, :n]
         return out
 
     @torch.no_grad()
-    def seen(self, network: GridNetwork, inputs: Sequence[Inputs], keep: bool = False) -> list[Seen]:
-        """What a fixed encoder sees in pairs, to be remembered if they are asked for again; nothing of another."""
-        if not self.fixed:
+    def encoded(self, network: GridNetwork, inputs: Sequence[Inputs], keep: bool = False) -> list[Encoded]:
+        """The output of a frozen encoder, from a cache if it is there; nothing of other encoders."""
+        if not self.frozen:
             return []
         settings = (self.encoder, self.layers, self.reading, self.rank, self.halves, self.device)
-        encoder = identity(network, settings)
         most = self.batch_pairs, self.batch_cells
-        return read(network, inputs, self.columns, self.device, most, encoder, keep)
-
-    def _ready(self) -> None:
-        """The networks with what was learnt are made when they are first needed."""
-        if not self.networks:
-            if not self._kept:
-                raise ModelError("the neural aligner has not been trained: fit it, or go on with resume=DIR")
-            self.networks = self._made()
-
-    @property
-    def fixed(self) -> bool:
-        """Whether there is an encoder, and learns nothing more: then all networks share it."""
-        return self.encoder is not None and (self.rank == 0 or not self.encoder_rate)
+        return encoded(network, inputs, self.columns, self.device, most, settings, keep)
 
     def _made(self) -> list[GridNetwork]:
-        """Networks as they were kept, or new ones."""
+        """Make the networks, with the weights that were kept."""
         first = self._network(self.seed)
-        shared = first.contextual.encoder if self.fixed and first.contextual is not None else None
+        shared = first.contextual.encoder if self.frozen and first.contextual is not None else None
         made = [first, *(self._network(self.seed + k, shared) for k in range(1, self.members))]
         for member, network in enumerate(made if self._kept else ()):
             weights.fill(network, member, self._kept)
         return [network.to(self.device) for network in made]
 
     def _network(self, seed: int, shared: torch.nn.Module | None = None) -> GridNetwork:
-        """The same for the same seed; nobody else's random numbers are touched."""
+        """Make a network with initial weights that depend on the seed alone. `shared` is another's encoder."""
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             contextual = None
             if self.encoder is not None:
-                encoder, rank = (
-                    (shared, 0) if shared is not None else (checkpoint.network(self.encoder), self.rank)
-                )
+                encoder = checkpoint.network(self.encoder) if shared is None else shared
+                rank = self.rank if shared is None else 0
                 contextual = Contextual(encoder, self.layers, self.views, rank, self.halves)
             sizes = len(self.columns.values), len(self.columns.marks)
             return GridNetwork(*sizes, self.features.edge, self.width, self.blocks, self.dropout, contextual)
@@ -298,3 +287,22 @@ class Neural:
     def restore(self, state: Mapping[str, np.ndarray | list[str]]) -> None:
         self.columns, self._kept = weights.split(state)
         self.networks = []
+
+
+def link_probabilities(output: Output, judge: str) -> Tensor:
+    """[B, M, N] the probability of each link by that judge, in double precision."""
+    if judge == "cells":
+        return torch.sigmoid(output.alone.double())
+    chains = mean_posterior(output.forward, output.backward)
+    return chains if judge == "chains" else (chains + torch.sigmoid(output.alone.double())) / 2
+
+
+def alignment_of(probabilities: np.ndarray, threshold: float) -> Alignment:
+    """Link the cells above the threshold. The score is the log-probability of all decisions per source token."""
+    m, n = probabilities.shape
+    linked = probabilities > threshold
+    rows, columns = np.nonzero(linked)
+    links = list(zip(rows.tolist(), columns.tolist(), strict=True))
+    confidence = dict(zip(links, probabilities[rows, columns].tolist(), strict=True))
+    decided = np.clip(np.where(linked, probabilities, 1 - probabilities), _NEAREST, 1.0)
+    return trusted(m, n, frozenset(links), confidence=confidence, score=float(np.log(decided).sum() / m))

@@ -1,7 +1,8 @@
-"""What networks have learnt, as named arrays, and back: in half precision, for what learning left is coarser."""
+"""The learnt weights of networks as named arrays, in half precision, which is finer than training resolves."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,16 +12,15 @@ import torch
 
 from ...errors import ConfigError, ModelError
 from .inputs import Columns
-from .network import GridNetwork
+from .network import ENCODER, GridNetwork
 
 _FILE = "weights.safetensors"
 _COLUMNS = ("values", "marks")
-PARTS = ("", "network.")  # a model of its own, or within one that mixes it with others
-ENCODER = "contextual.encoder."
+_PARTS = ("", "network.")  # the prefix of a neural model's arrays, by itself or within a mixed one
 
 
 def rounded(networks: Sequence[GridNetwork]) -> None:
-    """Round what was learnt to what is kept of it, so that a model says the same before and after it was saved."""
+    """Round weights to half precision in place, so that saving a model does not change its output."""
     with torch.no_grad():
         for network in networks:
             for parameter in network.learnt().values():
@@ -28,7 +28,7 @@ def rounded(networks: Sequence[GridNetwork]) -> None:
 
 
 def arrays(networks: Sequence[GridNetwork], shared: bool) -> dict[str, np.ndarray]:
-    """By `member.parameter`; an encoder that they share is the first one's."""
+    """The weights by `member.parameter`; an encoder that the networks share belongs to the first."""
     return {
         f"{member}.{name}": parameter.detach().half().cpu().numpy()
         for member, network in enumerate(networks)
@@ -38,14 +38,14 @@ def arrays(networks: Sequence[GridNetwork], shared: bool) -> dict[str, np.ndarra
 
 
 def fill(network: GridNetwork, member: int, kept: Mapping[str, np.ndarray]) -> None:
-    """Give a network what one of its shape had learnt; what does not fit is told by name."""
+    """Copy the weights of a member into a network of the same shape; members that were not kept reuse others."""
     there = sorted({int(name.partition(".")[0]) for name in kept})
     for name, parameter in network.learnt().items():
         own = f"{there[member % len(there)]}.{name}"
         value = kept.get(own, kept.get(f"0.{name}") if name.startswith(ENCODER) else None)
         if value is None or value.shape != tuple(parameter.shape):
             found = "is missing" if value is None else f"has the shape {value.shape}, not {tuple(parameter.shape)}"
-            raise ModelError(f"the weight {own} {found}: it was learnt with other settings")
+            raise ModelError(f"the weight {own} {found}: it was trained with other settings")
         if not np.isfinite(value).all():
             raise ModelError(f"the weight {own} holds values that are not finite")
         with torch.no_grad():
@@ -53,28 +53,26 @@ def fill(network: GridNetwork, member: int, kept: Mapping[str, np.ndarray]) -> N
 
 
 def split(state: Mapping[str, Any]) -> tuple[Columns, dict[str, np.ndarray]]:
-    """An aligner's state: its columns, and its networks' weights."""
+    """Separate an aligner's state into its columns and its weights."""
     values, marks = (list(state[key]) for key in _COLUMNS)
     mean, spread = (np.asarray(state[key], np.float32) for key in ("mean", "spread"))
     if not len(values) == len(mean) == len(spread):
         raise ConfigError(f"{len(values)} columns, {len(mean)} means and {len(spread)} spreads")
     kept = {k: np.asarray(v) for k, v in state.items() if k not in (*_COLUMNS, "mean", "spread")}
-    strange = [name for name in kept if not name.partition(".")[0].isdecimal()]
-    if strange:
-        raise ConfigError(f"{strange[0]!r} is no weight of a neural aligner")
+    for name in kept:
+        if not name.partition(".")[0].isdecimal():
+            raise ConfigError(f"{name!r} is not a weight of a neural aligner")
     return Columns(values, marks, mean, spread), kept
 
 
 def joined(columns: Columns, kept: Mapping[str, np.ndarray]) -> dict[str, np.ndarray | list[str]]:
-    """What `split` takes apart."""
+    """Join columns and weights into an aligner's state; the inverse of `split`."""
     both = {"values": list(columns.values), "marks": list(columns.marks)}
     return {**both, "mean": columns.mean, "spread": columns.spread, **kept}
 
 
 def read(directory: str) -> dict[str, Any]:
-    """The state in the directory of a neural model, to start from."""
-    import json
-
+    """Read the state of a neural model from its directory, to start training from."""
     from safetensors import SafetensorError, safe_open
 
     folder = Path(directory).expanduser()
@@ -85,7 +83,7 @@ def read(directory: str) -> dict[str, Any]:
         with safe_open(path, framework="numpy") as file:
             state: dict[str, Any] = {key: file.get_tensor(key) for key in file.keys()}
             named = file.metadata() or {}
-        part = next((part for part in PARTS if part + _COLUMNS[0] in named), "")
+        part = next((part for part in _PARTS if part + _COLUMNS[0] in named), "")
         own = {key.removeprefix(part): array for key, array in state.items() if key.startswith(part)}
         return own | {key: json.loads(named[part + key]) for key in _COLUMNS}
     except (SafetensorError, OSError, ValueError, KeyError) as error:

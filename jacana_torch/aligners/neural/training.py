@@ -1,0 +1,158 @@
+"""Train the networks of a neural aligner, one after the other, and keep the best epoch of each on dev."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from random import Random
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from ...crf.states import gold_states
+from ...evaluate import score
+from ...optimize.epochs import Group, Plan, Result, descend
+from ...types import Alignment, Example
+from ..base import Step, TrainingReport, Watcher
+from .grid_chains import chain_loss
+from .inputs import Batch, Encoded, Inputs, batches
+from .network import ENCODER, GridNetwork, Output
+
+if TYPE_CHECKING:
+    from .neural import Neural, Prepared
+
+log = logging.getLogger(__name__)
+
+ALONE = 0.3  # the weight of the loss of cells by themselves
+
+
+class Gold(NamedTuple):
+    """The targets of a pair: the states of either side's tokens, all links [M, N], and how many no state holds."""
+
+    forward: np.ndarray
+    backward: np.ndarray
+    links: np.ndarray
+    dropped: int
+
+
+def gold_of(gold: Alignment, policy: str) -> Gold:
+    """The targets of an alignment. `policy` chooses the state of a token that has several links."""
+    forward, backward = gold_states(gold, policy).states, gold_states(gold.flip(), policy).states
+    held = {(i, s - 1) for i, s in enumerate(forward.tolist()) if s}
+    held |= {(s - 1, j) for j, s in enumerate(backward.tolist()) if s}
+    return Gold(forward, backward, matrix_of(gold), len(gold.sure - held))
+
+
+def matrix_of(gold: Alignment) -> np.ndarray:
+    """[M, N] 1 for each sure link, 0 elsewhere."""
+    out = np.zeros((gold.n_source, gold.n_target), np.float32)
+    for i, j in gold.sure:
+        out[i, j] = 1.0
+    return out
+
+
+def mean_loss(output: Output, gold: Sequence[Gold], inside: Tensor, cost: float) -> Tensor:
+    """The softmax-margin loss of both chains and the cross-entropy of single cells, averaged over pairs."""
+    total = inside.new_zeros(())
+    total = total + chain_loss(output.forward, [g.forward for g in gold], cost)
+    total = total + chain_loss(output.backward, [g.backward for g in gold], cost)
+    links = np.zeros(output.alone.shape, np.float32)
+    for k, one in enumerate(gold):
+        links[k, : one.links.shape[0], : one.links.shape[1]] = one.links
+    target = torch.from_numpy(links).to(output.alone)
+    alone = nn.functional.binary_cross_entropy_with_logits(output.alone, target, reduction="none")
+    return (total + ALONE * (alone * inside.squeeze(3)).sum()) / len(gold)
+
+
+@dataclass
+class Training:
+    """A training run of the networks of `aligner`, on inputs and their gold alignments."""
+
+    aligner: Neural
+    inputs: Sequence[Inputs]
+    gold: Sequence[Alignment]
+    dev: Sequence[Example] = ()
+    watch: Watcher | None = None
+    _targets: list[Gold] = field(init=False, repr=False)
+    _encoded: list[Encoded] = field(default_factory=list, init=False, repr=False)
+    _prepared: Prepared | None = field(default=None, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self._targets = [gold_of(one, self.aligner.policy) for one in self.gold]
+        self.dev = [e for e in self.dev if e.gold is not None]
+
+    def run(self, networks: Sequence[GridNetwork]) -> TrainingReport:
+        """Train each network from its own seed, and have the aligner keep the weights, also on Ctrl-C."""
+        aligner = self.aligner
+        total = sum(len(one.sure) for one in self.gold)
+        report = TrainingReport(dropped_links=sum(g.dropped for g in self._targets), total_links=total)
+        for member, network in enumerate(networks):
+            aligner.networks = list(networks[: member + 1])  # untrained ones would only add noise
+            with torch.random.fork_rng(devices=[]):
+                torch.manual_seed(aligner.seed + member)
+                result = self._train(network, member)
+            part = aligner.part if len(networks) == 1 else f"{aligner.part}{member}"
+            report += TrainingReport(
+                {part: result.loss}, {part: result.epochs}, not result.interrupted, result.interrupted
+            )
+            if result.interrupted:
+                break
+        aligner.keep()
+        return report
+
+    def _train(self, network: GridNetwork, member: int) -> Result:
+        aligner = self.aligner
+        random = Random(aligner.seed + member)
+        best_f1, since_best, best_weights = -1.0, 0, dict[str, Tensor]()
+        self._encoded = self._encoded or aligner.encoded(network, self.inputs, keep=True)
+
+        def given(epoch: int) -> list[list[int]]:
+            network.train()
+            return batches([one.size for one in self.inputs], aligner.batch_pairs, aligner.batch_cells, random)
+
+        def ended(epoch: int, loss: float, norm: float) -> bool:
+            nonlocal best_f1, since_best, best_weights
+            if self.watch is not None:
+                self.watch(Step(aligner.part, member * aligner.epochs + epoch, loss, norm, aligner))
+            if not self.dev:
+                return False
+            f1 = self._dev_f1()
+            log.info("epoch %d: loss %.4f, dev F1 %.2f", epoch, loss, 100 * f1)
+            since_best += 1
+            if f1 > best_f1:
+                best_f1, since_best = f1, 0
+                best_weights = {name: p.detach().clone() for name, p in network.learnt().items()}
+            return since_best >= aligner.patience
+
+        plan = Plan(aligner.epochs, aligner.accumulate, aligner.warmup, aligner.decay)
+        groups = rates(network, aligner.rate, aligner.encoder_rate)
+        result = descend(groups, given, lambda places: self._loss(network, places), plan, ended)
+        with torch.no_grad():
+            for name, weights in best_weights.items():
+                network.learnt()[name].copy_(weights)
+        return result
+
+    def _loss(self, network: GridNetwork, places: Sequence[int]) -> Tensor:
+        aligner = self.aligner
+        batch = Batch.of([self.inputs[k] for k in places], aligner.columns, aligner.device)
+        if self._encoded:
+            batch = replace(batch, encoded=[self._encoded[k] for k in places])
+        return mean_loss(network(batch), [self._targets[k] for k in places], batch.inside, aligner.cost)
+
+    def _dev_f1(self) -> float:
+        if self._prepared is None:
+            self._prepared = self.aligner.prepared([e.pair for e in self.dev])
+        gold = [e.gold for e in self.dev if e.gold is not None]
+        return score(gold, self.aligner.decode(self._prepared)).f1
+
+
+def rates(network: GridNetwork, rate: float, encoder_rate: float) -> list[Group]:
+    """The parameters of the encoder, which have a learning rate of their own, and all others."""
+    learnt = network.learnt().items()
+    groups = [Group([p for name, p in learnt if not name.startswith(ENCODER)], rate)]
+    if encoder_rate:
+        groups.append(Group([p for name, p in learnt if name.startswith(ENCODER)], encoder_rate))
+    return groups
