@@ -62,8 +62,9 @@ class Sentence:
         if not self.layers:
             object.__setattr__(self, "layers", NOTHING)
             return
-        layers = {name: tuple(values) for name, values in self.layers.items()}
-        for name, values in layers.items():
+        layers = {}
+        for name, given in self.layers.items():
+            layers[name] = values = tuple(given)
             if len(values) != len(self.tokens):
                 raise ValueError(f"layer {name!r} has {len(values)} values for {len(self.tokens)} tokens: {self}")
         object.__setattr__(self, "layers", MappingProxyType(layers))
@@ -92,7 +93,7 @@ class Sentence:
             ) from None
 
     def with_layers(self, **layers: Iterable) -> Sentence:
-        return replace(self, layers={**self.layers, **{name: tuple(values) for name, values in layers.items()}})
+        return replace(self, layers={**self.layers, **layers})
 
 
 def _split(line: str, text: str | None) -> Sentence:

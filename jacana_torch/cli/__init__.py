@@ -76,8 +76,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(argv: list[str]) -> int:
     if argv[:1] and argv[0] in PASSED_ON and not {"-h", "--help"} & set(argv[1:]):
         return command(argv[0]).run(argparse.Namespace(overrides=argv[1:]))
-    first = next((word for word in argv if word not in ("-v", "--verbose")), "")
-    parser = build_parser([first] if first in COMMANDS else COMMANDS)
+    rest = argv[1:] if argv[:1] in (["-v"], ["--verbose"]) else argv
+    parser = build_parser(rest[:1] if rest and rest[0] in COMMANDS else COMMANDS)
     arguments = parser.parse_args(argv)
     if arguments.command is None:
         parser.print_help(sys.stderr)

@@ -75,7 +75,6 @@ def run(arguments: argparse.Namespace) -> int:
     from .. import corpora
     from ..symmetrize import symmetrizer
     from ..types import Example, Sentence, SentencePair
-    from ..util import parallel
     from .loading import Aligning, chosen_model
 
     source, output, workers = arguments.input, arguments.output, arguments.workers
@@ -95,6 +94,8 @@ def run(arguments: argparse.Namespace) -> int:
     )
     _ = work.model  # report mistakes before anything is written, and share the model with forked workers
     if workers is None:
+        from ..util import parallel
+
         workers = 1 if opened.may_stall else parallel.available()
     size = partial(_size, arguments.batch_size, workers, opened.fraction)
     outcomes = _outcomes(work, _batches(examples, size, arguments.batch_size * USUAL_CELLS), workers)
@@ -130,12 +131,18 @@ def _output_format(to: str | None, output: str | None, confidence: bool) -> str:
 def _outcomes(
     work: Aligning, batches: Iterable[Batch | None], workers: int
 ) -> Generator[tuple[Batch, list[Outcome]], None, None]:
+    if workers == 1:  # no other process, and nothing to import for them
+        for some in batches:
+            if some is not None:
+                yield some, work(some)
+        return
+    from dataclasses import replace
+
     from ..util import parallel
 
     if work.device == "cpu":
         yield from parallel.ordered(work, batches, workers)
         return
-    from dataclasses import replace
 
     helper = replace(work, device="cpu")
     helper.model = work.model  # in this process; a worker loads its own

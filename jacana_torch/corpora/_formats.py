@@ -81,19 +81,22 @@ def can_align(format: Format) -> bool:
 def format_named(name: str) -> Format:
     """Return the format of that name; its module is imported."""
     module = name if "." in name else f"{_PACKAGE}.{name}"
-    if all(part.isidentifier() for part in module.split(".")) and trusted(module):
-        try:
-            made = vars(importlib.import_module(module)).get("FORMAT")
-        except ModuleNotFoundError as error:
-            if not module.startswith(str(error.name)):
-                raise ConfigError(f"the format {name} cannot be imported ({error})") from error
-            made = None
-        if isinstance(made, Format):
-            return made
-        if "." in name:
-            raise ConfigError(f"{name} is no corpus format: there is no such module with a Format called FORMAT")
-    advice = f"; if you trust this module, set JACANA_TRUST={name.split('.')[0]}" if "." in name else ""
-    raise ConfigError(f"there is no corpus format {quote(name)}; there are {', '.join(formats())}{advice}")
+    if not (module.replace(".", "_").isidentifier() and trusted(module)):
+        advice = f"; if you trust this module, set JACANA_TRUST={name.split('.')[0]}" if "." in name else ""
+        raise _unknown(name, advice)
+    try:
+        made = vars(importlib.import_module(module)).get("FORMAT")
+    except ModuleNotFoundError as error:
+        if module.startswith(str(error.name)):
+            raise _unknown(name) from None
+        raise ConfigError(f"the format {name} cannot be imported ({error})") from error
+    if not isinstance(made, Format):
+        raise _unknown(name, f"; {module} has no Format called FORMAT" if "." in name else "")
+    return made
+
+
+def _unknown(name: str, advice: str = "") -> ConfigError:
+    return ConfigError(f"there is no corpus format {quote(name)}; there are {', '.join(formats())}{advice}")
 
 
 def _by_suffix(name: str) -> list[str]:

@@ -79,7 +79,7 @@ def test_an_interruption_says_how_to_go_on(compare, command, files):
     Interrupted.still[:] = ["once"]
     code, out, err = compare("equal,interrupted", "output=sub/t.md", "hydra.run.dir=one")
     assert (code, out) == (130, "") and not Path("sub").exists()
-    program, *again = shlex.split(err.split("to go on: ")[1].splitlines()[0])
+    program, *again = shlex.split(err.split("to resume: ")[1].splitlines()[0])
     assert program == "jacana-torch" and again[-1].startswith("resume=") and again[-1].endswith("/one")
     code, out, err = command(*again, f"--config-dir={files / 'conf'}")
     assert (code, out) == (0, "") and "equal: measured before" in err

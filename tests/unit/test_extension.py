@@ -1,6 +1,7 @@
-"""To add something, touch one place: a module and a YAML in some folder are enough, and trained with.
+"""To add something, touch one place: a module and a YAML in a folder are enough for the command line.
 
-A feature family, an aligner, a symmetrizer and an annotator that this package knows nothing of.
+The folder adds a feature family, an aligner that learns and one that does not, a symmetrizer, an annotator and a
+corpus format. JACANA_CONF names its configuration, JACANA_TRUST its package.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -15,7 +17,6 @@ from pathlib import Path
 import pytest
 from templates import corpus, layerless
 
-import jacana_torch
 from jacana_torch import corpora
 from jacana_torch.cli import main
 
@@ -88,10 +89,44 @@ class Dictionary:
     def restore(self, state):
         self.known, self.least = list(state["known"]), int(state["least"][0])
 '''
+FAMILIAR = '''
+from jacana_torch.types import Alignment
+
+class SameWords:
+    """Links equal words; there is nothing to learn."""
+    requires = ()
+
+    def align(self, pairs):
+        return [Alignment(len(p.source), len(p.target), frozenset(
+            (i, j) for i, a in enumerate(p.source.tokens) for j, b in enumerate(p.target.tokens) if a == b))
+            for p in pairs]
+'''
+FORMAT = """
+from functools import partial
+from jacana_torch.corpora import Format, per_line
+from jacana_torch.types import Alignment, Example, Sentence, SentencePair
+
+def sniff(lines):
+    return all(line.count(" / ") == 2 for line in lines)
+
+def parse(line):
+    source, target, links = line.split(" / ")
+    pair = SentencePair(Sentence(source.split()), Sentence(target.split()))
+    links = {tuple(map(int, link.split("+"))) for link in links.split()}
+    return Example(pair, Alignment(len(pair.source), len(pair.target), links))
+
+def write(examples):
+    for e in examples:
+        links = " ".join(f"{i}+{j}" for i, j in e.gold.links)
+        yield f"{e.pair.source} / {e.pair.target} / {links}\\n"
+
+FORMAT = Format(sniff, partial(per_line, parse=parse), write, suffixes=(".slashed",))
+"""
 CONF = {
     "features/vowels.yaml": "vowels:\n  _target_: my_extras.family.Vowels\n  weight: 2.0\n",
     "annotate/upper.yaml": "_target_: my_extras.annotator.Upper\n",
     "symmetrize/all_but_last.yaml": "_target_: my_extras.symmetrizer.all_but_last\n_partial_: true\n",
+    "aligner/same_words.yaml": "# Links equal words.\n_target_: my_extras.familiar.SameWords\n",
     "aligner/dictionary.yaml": "_target_: my_extras.aligner.Dictionary\nleast: 1\n",
     "experiment/mine.yaml": "# @package _global_\ndefaults:\n  - override /annotate: upper\n"
     "  - override /symmetrize: all_but_last\n  - override /features: [string, vowels]\nname: mine\n",
@@ -108,43 +143,136 @@ def folder(tmp_path_factory) -> Path:
     (folder / "my_extras").mkdir()
     (folder / "my_extras" / "__init__.py").write_text("")
     parts = {"family": FAMILY, "annotator": ANNOTATOR, "symmetrizer": SYMMETRIZER, "aligner": ALIGNER}
+    parts |= {"familiar": FAMILIAR, "slashed": FORMAT}
     for name, text in parts.items():
         (folder / "my_extras" / f"{name}.py").write_text(text)
     corpora.write(layerless(corpus(20)), str(folder / "corpus.jsonl"), "jsonl")
     return folder
 
 
-def start(folder: Path, *arguments: str, trust: str | None = "my_extras", **more) -> subprocess.CompletedProcess:
-    environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{folder}", "OMP_NUM_THREADS": "1"}
-    environment.pop("JACANA_TRUST", None)
-    if trust:
-        environment["JACANA_TRUST"] = trust
+def start(
+    folder: Path,
+    *arguments: str,
+    stdin: str = "",
+    trust: str = "my_extras",
+    conf: str = "conf",
+    package: Path = ROOT,
+) -> tuple[int, str, str]:
+    """Run a command in a fresh process: (exit code, stdout, stderr)."""
+    environment = {**os.environ, "PYTHONPATH": f"{package}{os.pathsep}{folder}", "OMP_NUM_THREADS": "1"}
+    environment |= {"JACANA_TRUST": trust, "JACANA_CONF": conf, "COLUMNS": "200"}
     command = [sys.executable, "-m", "jacana_torch", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, cwd=folder, env=environment, timeout=60, **more)
+    done = subprocess.run(
+        command, capture_output=True, text=True, cwd=folder, env=environment, timeout=120, input=stdin
+    )
+    assert "Traceback" not in done.stderr, done.stderr
+    return done.returncode, done.stdout, done.stderr
 
 
 TRAIN = ("train", "--config-dir", "conf", "data.root=.", "data.train=[corpus.jsonl]", "logger=none")
 
 
+LINE = "the old boat\tthe ancient boat\n"
+
+
 @pytest.fixture(scope="module")
 def mine(folder) -> Path:
-    """A model of a family, an annotator and a symmetrizer of one's own, trained in a fresh process."""
-    done = start(folder, *TRAIN, "experiment=mine", "trainer.max_iterations=20", "output=mine")
-    assert (done.returncode, done.stdout) == (0, "mine\n"), done.stderr
-    assert "all_but_last" in done.stderr
+    """A model of one's own family, annotator and symmetrizer."""
+    code, out, err = start(folder, *TRAIN, "experiment=mine", "trainer.max_iterations=20", "output=mine", conf="")
+    assert (code, out) == (0, "mine\n"), err
+    assert "all_but_last" in err
     return folder / "mine"
 
 
-def test_a_model_names_what_it_is_made_of_and_is_refused_without_trust(folder, mine):
+def test_a_model_names_its_parts_and_is_refused_without_trust(folder, mine):
     config = json.loads((mine / "config.json").read_text())["model"]
     assert config["aligner"]["forward"]["families"]["vowels"] == {
         "_target_": "my_extras.family.Vowels",
         "weight": 2.0,
     }
-    line = "the old boat\tthe ancient boat\n"
-    refused = start(folder, "align", "--model", "mine", trust=None, input=line)
-    assert (refused.returncode, refused.stdout) == (2, "")
-    assert "JACANA_TRUST=my_extras" in refused.stderr and "Traceback" not in refused.stderr
+    code, out, err = start(folder, "align", "--model", "mine", stdin=LINE, trust="")
+    assert (code, out) == (2, "") and "JACANA_TRUST=my_extras" in err
+
+
+def test_a_model_of_them_aligns(folder, mine):
+    (own, every) = (
+        start(folder, "align", "--model", "mine", *more, stdin=LINE, conf="")[1].split()
+        for more in ([], ["--symmetrize", "union"])
+    )
+    assert every and own == every[:-1]
+
+
+def test_the_variable_serves_training_as_the_option_does(folder):
+    training = ("train", *TRAIN[3:], "experiment=mine", "trainer.max_iterations=2", "output=again")
+    assert start(folder, *training)[:2] == (0, "again\n")
+    code, out, err = start(folder, "train", "annotate=none", "aligner=dictionry")
+    assert (code, out) == (2, "") and "dictionary" in err and "same_words" in err
+
+
+def test_a_symmetrizer_by_name(folder, mine):
+    """Also for a model that was trained with another."""
+    every = start(folder, "align", "--model", "mine", "--symmetrize", "union", stdin=LINE)[1].split()
+    assert (
+        start(folder, "align", "--model", "mine", "--symmetrize", "all-but-last", stdin=LINE)[1].split()
+        == (every[:-1])
+    )
+    code, out, err = start(folder, "align", "--model", "mine", "--symmetrize", "all-but-lost", stdin=LINE)
+    assert (code, out) == (2, "") and "all-but-last" in err
+    assert "all-but-last" in start(folder, "align", "--help")[1]
+    words = ("explain", "a boat", "a boat", "--model", "mine", "--json")
+    explained = json.loads(start(folder, *words, "--symmetrize", "all_but_last")[1])
+    assert explained["symmetrizer"] == "all-but-last"
+
+
+def test_symmetrizers_of_the_folder_are_compared(folder):
+    systems = ("aligners=[crf]", "features=[string]", "trainer.max_iterations=2", "symmetrizers=all", "rounds=10")
+    code, out, err = start(folder, "compare", *TRAIN[3:-1], "annotate=none", *systems)
+    assert code == 0 and "all-but-last" in out and "grow-diag" in out, err
+
+
+def test_an_aligner_that_learns(folder):
+    assert start(folder, *TRAIN, "aligner=dictionary", "annotate=none", "output=words")[:2] == (0, "words\n")
+    links = start(folder, "align", "--model", "words", stdin="the old bridge\tthe ancient bridge\n")[1].split()
+    assert {"0-0", "2-2"} <= set(links)
+
+
+def test_an_aligner_that_needs_no_training(folder):
+    assert start(folder, "align", "--model", "same_words", stdin=LINE)[:2] == (0, "0-0 2-2\n")
+    listed = start(folder, "models")[1]
+    assert "same_words\n  Links equal words.\n" in listed
+    code, out, err = start(folder, "align", "--model", "same_words", stdin=LINE, trust="")
+    assert (code, out) == (2, "") and "JACANA_TRUST=my_extras" in err
+
+
+def test_a_format_by_the_name_of_its_module(folder):
+    mine = "my_extras.slashed"
+    line = "the old boat / the ancient boat / 0+0 2+2\n"
+    assert start(folder, "align", "--model", "same_words", "--to", mine, stdin=LINE)[:2] == (0, line)
+    code, out, _ = start(folder, "convert", "-", "-", "--from", mine, "--to", "pharaoh", stdin=line)
+    assert (code, out) == (0, "the old boat\tthe ancient boat\t0-0 2-2\n")
+    for name, trust, says in (
+        (mine, "", "JACANA_TRUST=my_extras"),
+        ("my_extras.family", "my_extras", "has no Format called FORMAT"),
+        ("my_extras.absent", "my_extras", "there is no corpus format 'my_extras.absent'"),
+    ):
+        code, out, err = start(folder, "convert", "-", "-", "--from", mine, "--to", name, stdin=line, trust=trust)
+        assert (code, out) == (2, "") and says in err
+
+
+def test_a_format_in_the_package_is_one_file_and_no_line(folder, tmp_path):
+    shutil.copytree(ROOT / "jacana_torch", tmp_path / "jacana_torch", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "conf", tmp_path / "conf")
+    (tmp_path / "jacana_torch" / "corpora" / "slashed.py").write_text(FORMAT)
+    line = "the old boat / the ancient boat / 0+0 2+2\n"
+    own = {"package": tmp_path}
+    assert "slashed" in start(folder, "align", "--help", **own)[1]
+    code, out, err = start(folder, "convert", "-", "-", "--from", "giza", "--to", "talp", stdin=line, **own)
+    assert (code, out) == (2, "") and "slashed" in err
+    output = tmp_path / "out.slashed"
+    assert start(folder, "align", "--model", "same_words", "--output", str(output), stdin=LINE, **own)[0] == 0
+    assert output.read_text() == line
+    code, out, err = start(folder, "convert", "-", "-", "--to", "talp", stdin=line, **own)
+    assert (code, out) == (0, "the old boat\tthe ancient boat\t0-0 2-2\n"), "it is recognised by its first line"
 
 
 @pytest.fixture
@@ -159,18 +287,7 @@ def here(folder, monkeypatch):
     root.handlers[:], root.level = handlers, level
 
 
-def test_a_model_made_of_them_aligns(mine, here):
-    model = jacana_torch.load(mine)
-    pair = ("the old boat", "the ancient boat")
-    (every,), (own,) = model.align([pair], symmetrize="union"), model.align([pair])
-    assert every.links and own.links == every.links[:-1]
-
-
-def test_an_aligner_of_ones_own(here, capsys):
-    assert main([*TRAIN, "aligner=dictionary", "annotate=none", "output=words"]) == 0
-    assert capsys.readouterr().out == "words\n"
-    (found,) = jacana_torch.load("words").align([("the old bridge", "the ancient bridge")])
-    assert {(0, 0), (2, 2)} <= found.sure
+def test_an_aligner_of_ones_own_is_cross_validated(here):
     assert main([*TRAIN, "aligner=dictionary", "annotate=none", "cv=2"]) == 0
 
 
