@@ -1,4 +1,4 @@
-"""`python -m jacana_torch` is `jacana-torch`."""
+"""Run `python -m jacana_torch` as the command `jacana-torch`."""
 
 from __future__ import annotations
 

@@ -1,32 +1,34 @@
-"""What can go wrong through no fault of ours: every error a user can cause derives from JacanaError.
+"""Errors that users can cause; all derive from JacanaError.
 
-The command line prints the message and exits with 2; the message says what was wrong, where, and what to do.
+The command line prints the message and exits with code 2. The message says what is wrong, where, and what to do.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class JacanaError(Exception):
-    """A mistake in the input or the set-up, told so that its reader can mend it."""
+    """A mistake in the input or the set-up that the user can correct."""
 
 
 class CorpusError(JacanaError):
-    """A file that does not hold what its format promises."""
+    """A file that is not in its format."""
 
     def __init__(self, message: str, file: str = "<stream>", line: int | None = None) -> None:
         self.file, self.line, self.reason = file, line, message
         super().__init__(f"{file}:{line}: {message}" if line is not None else f"{file}: {message}")
 
-    def __reduce__(self):  # worker processes send these
+    def __reduce__(self) -> tuple[Any, ...]:  # worker processes send these
         return type(self), (self.reason, self.file, self.line)
 
 
 class MissingLayer(JacanaError):
-    """A sentence lacks an annotation that something downstream needs."""
+    """A sentence lacks an annotation layer that is needed."""
 
 
 class MissingResource(JacanaError):
-    """Linguistic data that is not on this machine; the message names the command that gets it."""
+    """Linguistic data is not installed; the message names the command that installs it."""
 
 
 class ModelError(JacanaError):
@@ -34,4 +36,4 @@ class ModelError(JacanaError):
 
 
 class ConfigError(JacanaError):
-    """A setting that names something that does not exist or cannot be."""
+    """A setting with an unknown name or an impossible value."""

@@ -1,7 +1,7 @@
-"""The values everything else passes along: frozen, without I/O, without torch.
+"""The values that all packages share: frozen, without I/O, without torch.
 
-A `Sentence` is tokens with annotation layers, a `SentencePair` two of them, an `Alignment` links between them,
-an `Example` a pair with its gold alignment. A pair has no gold field, so an aligner cannot see gold.
+A `Sentence` is tokens with annotation layers, a `SentencePair` is two sentences, an `Alignment` is the links
+between them, an `Example` is a pair with its gold alignment. A pair has no gold field: an aligner cannot see gold.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 Link = tuple[int, int]
 
-NOTHING: Mapping = MappingProxyType({})
+NOTHING: Mapping[Any, Any] = MappingProxyType({})
 
-# The layers that exist, one value per token, and the annotators (conf/annotate) that provide each.
+# The layers, with one value per token, and the annotators of conf/annotate that provide each.
 PROVIDERS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "pos": ("nltk", "spacy", "given"),  # Penn Treebank tags
@@ -44,16 +44,16 @@ class ReadsResources(Protocol):
 
 
 def resources_of(*parts: object) -> tuple[str, ...]:
-    """The resources that any of the parts reads, sorted."""
+    """Return the names of the resources that any of the parts reads, sorted."""
     return tuple(sorted({name for part in parts if isinstance(part, ReadsResources) for name in part.resources}))
 
 
 @dataclass(frozen=True)
 class Sentence:
-    """Tokens, and layers that annotators added. `text` is the raw line where the tokens are only its split."""
+    """Tokens, and layers that annotators added. `text` is the raw line if the tokens are only a split of it."""
 
     tokens: tuple[str, ...]
-    layers: Mapping[str, tuple] = field(default_factory=dict)
+    layers: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     text: str | None = None
 
     def __post_init__(self) -> None:
@@ -75,25 +75,27 @@ class Sentence:
     def __str__(self) -> str:
         return " ".join(self.tokens)
 
-    def __reduce__(self):  # MappingProxyType does not pickle, and worker processes pass many of these
+    def __reduce__(self) -> tuple[Any, ...]:  # MappingProxyType does not pickle; workers exchange many of these
         line = " ".join(self.tokens)
         if self.layers or line.count(" ") != len(self.tokens) - 1:
             return Sentence, (self.tokens, dict(self.layers), self.text)
         return _split, (line, line if self.text == line else self.text)  # one string, not thirty
 
-    def layer(self, name: str) -> tuple:
-        """The values of a layer; an absent one is an error that says which annotator provides it."""
+    def layer(self, name: str) -> tuple[Any, ...]:
+        """Return the values of a layer; the error for a missing layer names the annotators that provide it."""
         try:
             return self.layers[name]
         except KeyError:
-            who = " or ".join(PROVIDERS.get(name, ())) or "no annotator that we know"
+            known = " or ".join(PROVIDERS.get(name, ())) or "no known annotator"
             raise MissingLayer(
-                f"this needs the layer {name!r}, which {who} provides, and the sentence {str(self)[:60]!r} "
+                f"this needs the layer {name!r}, which {known} provides, but the sentence {str(self)[:60]!r} "
                 f"has {sorted(self.layers) or 'no layers'}: annotate it first"
             ) from None
 
-    def with_layers(self, **layers: Iterable) -> Sentence:
-        return replace(self, layers={**self.layers, **layers})
+    def with_layers(self, **layers: Iterable[Any]) -> Sentence:
+        """Return a copy with these layers added or replaced."""
+        merged: dict[str, Any] = {**self.layers, **layers}
+        return replace(self, layers=merged)
 
 
 def _split(line: str, text: str | None) -> Sentence:
@@ -106,20 +108,21 @@ class SentencePair:
     target: Sentence
     id: str | None = None
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return SentencePair, (self.source, self.target, self.id)
 
     def flip(self) -> SentencePair:
+        """Return the pair with source and target exchanged."""
         return SentencePair(self.target, self.source, self.id)
 
 
 @dataclass(frozen=True)
 class Alignment:
-    """Links (i, j) between a sentence of `n_source` tokens and one of `n_target`, 0-based.
+    """Links (i, j) between a sentence of `n_source` tokens and one of `n_target`.
 
-    `sure` and `possible` are disjoint (a link in both is sure). `confidence` may hold a probability for any
-    link, `score` one figure for the whole alignment. Alignments that a model made know their `pair`, and can
-    be shown without it; they compare and pickle as links alone.
+    Tokens count from 0. `sure` and `possible` are disjoint (a link in both is sure). `confidence` may hold the
+    probability of any link, `score` one number for the whole alignment. An alignment that a model made knows its
+    `pair`; this is not compared or pickled.
     """
 
     n_source: int
@@ -140,7 +143,7 @@ class Alignment:
         object.__setattr__(self, "possible", possible)
         object.__setattr__(self, "confidence", MappingProxyType(dict(self.confidence)))
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         if self.possible or self.confidence or self.score is not None:
             confidence = dict(self.confidence)
             return trusted, (self.n_source, self.n_target, self.sure, self.possible, confidence, self.score)
@@ -148,31 +151,37 @@ class Alignment:
 
     @property
     def links(self) -> list[Link]:
-        """The sure links in reading order."""
+        """The sure links, sorted."""
         return sorted(self.sure)
 
     @property
     def all_links(self) -> list[Link]:
+        """The sure and possible links, sorted."""
         return sorted(self.sure | self.possible)
 
     def of(self, pair: SentencePair, explainer: Callable[[Alignment], Explanation] | None = None) -> Alignment:
-        """The same, knowing its pair, and whom to ask for reasons."""
+        """Return a copy that knows its pair and the function that explains it."""
         alignment = object.__new__(Alignment)
         alignment.__dict__.update(self.__dict__, pair=pair, _explainer=explainer)
         return alignment
 
     def explain(self, i: int, j: int) -> LinkExplanation:
-        """Why source token i and target token j are linked, or are not: of an alignment that a model has just
-        made, as the model is asked for its reasons now. `model.explain(pair)` is faster for several."""
+        """Explain why source token i and target token j are linked, or are not.
+
+        Only an alignment that a model made in this process can be explained. To explain several links,
+        `model.explain(pair)` is faster.
+        """
         explainer = self.__dict__.get("_explainer")
         if explainer is None:
             raise JacanaError(
-                "this alignment does not know what made it (those read from files, flipped, combined or sent by "
-                "another process do not): ask model.explain(pair).link(i, j)"
+                "this alignment does not know its model (no alignment does that was read from a file, flipped, "
+                "combined or sent by another process): use model.explain(pair).link(i, j)"
             )
-        return explainer(self).link(i, j)
+        explanation: Explanation = explainer(self)
+        return explanation.link(i, j)
 
     def flip(self) -> Alignment:
+        """Return the alignment of the flipped pair."""
         return trusted(
             self.n_target,
             self.n_source,
@@ -210,14 +219,14 @@ class Alignment:
         return None if self.pair is None else self.to_html()
 
     def __and__(self, other: Alignment) -> Alignment:
-        """Links in both; sure where both say so."""
+        """Return the links of both; sure if both are sure."""
         check_same_size(self, other)
         sure = self.sure & other.sure
         both = (self.sure | self.possible) & (other.sure | other.possible)
         return Alignment(self.n_source, self.n_target, sure, both - sure)
 
     def __or__(self, other: Alignment) -> Alignment:
-        """Links in either; sure where either says so."""
+        """Return the links of either; sure if either is sure."""
         check_same_size(self, other)
         sure = self.sure | other.sure
         return Alignment(self.n_source, self.n_target, sure, self.possible | other.possible)
@@ -240,8 +249,10 @@ def trusted(
     confidence: Mapping[Link, float] = NOTHING,
     score: float | None = None,
 ) -> Alignment:
-    """An Alignment without its checks, which cost more than decoding it: for links that are plain integers, in
-    range, sure or possible and not both, and for a `confidence` that nobody else holds."""
+    """Make an Alignment without checks, which take longer than decoding it.
+
+    Links must be plain integers in range, and sure or possible but not both; nobody else may hold `confidence`.
+    """
     alignment = object.__new__(Alignment)
     confidence = MappingProxyType(confidence) if confidence else NOTHING
     alignment.__dict__.update(
@@ -252,7 +263,7 @@ def trusted(
 
 @dataclass(frozen=True)
 class Example:
-    """A pair and its gold alignment; `gold` is None where a corpus holds unaligned text."""
+    """A pair and its gold alignment; `gold` is None for unaligned text."""
 
     pair: SentencePair
     gold: Alignment | None = None

@@ -1,4 +1,4 @@
-"""Things in order in, the same in portions that fit in memory out."""
+"""Cut a stream into batches that fit in memory."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-def portions(items: Iterable[T], size: Callable[[T], int], most: int) -> Iterator[list[T]]:
-    """As many at a time as are `most` in size together, and one at the least; `size` may refuse an item."""
-    portion: list[T] = []
+def by_size(items: Iterable[T], size: Callable[[T], int], most: int) -> Iterator[list[T]]:
+    """Yield batches, in order, of at most `most` in total size, or of one larger item."""
+    batch: list[T] = []
     total = 0
     for item in items:
         added = size(item)
-        if portion and total + added > most:
-            yield portion
-            portion, total = [], 0
-        portion.append(item)
+        if batch and total + added > most:
+            yield batch
+            batch, total = [], 0
+        batch.append(item)
         total += added
-    if portion:
-        yield portion
+    if batch:
+        yield batch

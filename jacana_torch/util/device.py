@@ -1,4 +1,4 @@
-"""The processor or accelerator that a user names: asked for before any work is done."""
+"""Check the device that a user names before any work is done."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from ..errors import ConfigError
 
 
 def usable_device(device: str) -> str:
-    """The device, if torch can use it here; else an error that says why not."""
-    if device != "cpu":  # asking wakes the driver up, so only where there is a question
+    """Return the device if torch can use it here; else raise an error that says why not."""
+    if device != "cpu":  # the check starts the driver, so only if there is a question
         import torch
 
         try:
@@ -19,10 +19,11 @@ def usable_device(device: str) -> str:
 
 
 def quick_halves(device: str) -> bool:
-    """Whether it multiplies bfloat16 faster than float32; where nothing is made for that, it is much slower."""
+    """Whether the device multiplies bfloat16 faster than float32; without hardware for it, it is much slower."""
     import torch
 
     if device.startswith("cuda"):
-        return torch.cuda.is_bf16_supported(including_emulation=False)
+        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
+    # Private functions, which not every version of torch has.
     asked = (getattr(torch.cpu, f"_is_{unit}_supported", None) for unit in ("amx_tile", "avx512_bf16"))
     return device == "cpu" and any(ask() for ask in asked if ask is not None)

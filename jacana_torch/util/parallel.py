@@ -1,6 +1,6 @@
-"""A map over many tasks by several processes: in order, with few tasks under way, and stopped at once.
+"""Map a function over a stream of tasks in several processes.
 
-A function and tasks in, tasks with their results out. Knows nothing of what the tasks are.
+Results come in order, few tasks are in flight, and the workers stop as soon as the results are no longer wanted.
 """
 
 from __future__ import annotations
@@ -28,35 +28,37 @@ from ..errors import JacanaError
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
-PER_WORKER = 3  # tasks under way: one that is worked at, one to go on with, one that waits for an earlier one
-# How many tasks in a row are done in this process before there are others: a spawned one takes seconds to start.
+PER_WORKER = 3  # tasks in flight: one in work, one to continue with, one that waits for an earlier task
+# How many tasks in a row this process does before it starts workers: to spawn one takes seconds.
 ALONE = {"fork": 1, "spawn": 8}
 
 
 class WorkerDied(JacanaError):
-    """A process that vanished with work of ours."""
+    """A worker process ended before its tasks were done."""
 
 
 def available() -> int:
-    """The processors that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """Return the number of CPUs that this process may use."""
+    if sys.platform == "linux":
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def usual_method() -> str:
-    """fork shares what is loaded; it is not safe beside threads, nor with the libraries of other systems."""
-    alone = len(sys._current_frames()) == 1  # threading.active_count() misses threads that it did not start
+    """Return fork, which shares what is loaded, if it is safe: on Linux, and without other threads."""
+    alone = len(sys._current_frames()) == 1  # threading.active_count() misses threads of other libraries
     return "fork" if sys.platform == "linux" and alone else "spawn"
 
 
 def ordered(
     function: Callable[[Task], Result], tasks: Iterable[Task | None], workers: int, method: str | None = None
 ) -> Iterator[tuple[Task, Result]]:
-    """Each task with `function(task)`, in order. A None among the tasks says that the next may be long in coming:
-    all results are given out before it is asked for.
+    """Yield each task with `function(task)`, in order.
 
-    The first task is done in this process, and so are tasks with a None after each: whoever has one task needs no
-    workers, and those that are forked find what it loaded. An error of `function`, or of the tasks themselves, is
-    raised after everything before it was given out. `function` must pickle where `method` is spawn.
+    A None among the tasks is a pause: all results are yielded before the next task is taken. The first task is
+    done in this process, and so are tasks with a pause after each: a single task needs no workers, and forked
+    workers share what it loaded. An error of `function` or of the tasks is raised after all results before it. For
+    `spawn`, `function` must pickle.
     """
     method = method or usual_method()
     remaining, in_a_row = iter(tasks), 0
@@ -93,7 +95,7 @@ def _shared(
 
 @dataclass
 class _Order(Generic[Task]):
-    """A task that was given to someone; `outcome` is what came back."""
+    """A task that a worker got; `outcome` is its answer."""
 
     task: Task
     outcome: _Outcome | None = None
@@ -101,7 +103,7 @@ class _Order(Generic[Task]):
 
 @dataclass
 class _Outcome:
-    """A result, or an error and where it happened in the worker."""
+    """A result, or an error with the traceback of the worker."""
 
     result: Any = None
     error: Exception | None = None
@@ -109,7 +111,7 @@ class _Outcome:
 
 
 class _RemoteTrace(Exception):
-    """The cause of an error that a worker raised, for tracebacks to show."""
+    """The cause of a worker's error, so that tracebacks show it."""
 
 
 @dataclass
@@ -117,39 +119,39 @@ class _Worker:
     process: BaseProcess
     todo: Connection
     done: Connection
-    orders: deque[_Order] = field(default_factory=deque)  # in the order in which it does them
+    orders: deque[_Order[Any]] = field(default_factory=deque)  # in the order of work
 
 
 @dataclass
 class _Team(Generic[Task]):
-    """The workers, and the tasks under way in the order in which they came."""
+    """The workers, and the tasks in flight in their order."""
 
     workers: list[_Worker] = field(default_factory=list)
-    under_way: deque[_Order[Task]] = field(default_factory=deque)
+    in_flight: deque[_Order[Task]] = field(default_factory=deque)
 
     def give(self, task: Task) -> None:
-        """To whoever has least to do."""
+        """Send the task to the worker with the fewest."""
         worker = min(self.workers, key=lambda worker: len(worker.orders))
         order = _Order(task)
         try:
             worker.todo.send(task)
-        except OSError:  # not to be taken for the reader of our output going away
+        except OSError:  # a broken pipe, but not that of our output
             raise _died(worker) from None
         worker.orders.append(order)
-        self.under_way.append(order)
+        self.in_flight.append(order)
 
     def finished(self, most: int) -> Iterator[tuple[Task, Any]]:
-        """What is done and whose turn it is; waits until at most `most` tasks are under way."""
-        while self.under_way:
-            order = self.under_way[0]
+        """Yield the results that are due; wait until at most `most` tasks are in flight."""
+        while self.in_flight:
+            order = self.in_flight[0]
             if order.outcome is None:
-                self._collect(block=len(self.under_way) > most)
+                self._collect(block=len(self.in_flight) > most)
             if order.outcome is not None:
-                self.under_way.popleft()
+                self.in_flight.popleft()
                 if order.outcome.error is not None:
                     raise order.outcome.error from _RemoteTrace(order.outcome.trace)
                 yield order.task, order.outcome.result
-            elif len(self.under_way) <= most:
+            elif len(self.in_flight) <= most:
                 return
 
     def _collect(self, block: bool) -> None:
@@ -164,7 +166,7 @@ class _Team(Generic[Task]):
 
     def stop(self) -> None:
         for worker in self.workers:
-            worker.process.kill()  # it has nothing to lose and may be in the middle of a long task
+            worker.process.kill()  # it has nothing to save, and its task may be long
         for worker in self.workers:
             worker.process.join()
             worker.todo.close()
@@ -172,8 +174,8 @@ class _Team(Generic[Task]):
 
 
 @contextmanager
-def _team(function: Callable, workers: int, method: str) -> Iterator[_Team]:
-    team: _Team = _Team()
+def _team(function: Callable[[Task], Any], workers: int, method: str) -> Iterator[_Team[Task]]:
+    team: _Team[Task] = _Team()
     try:
         with _interrupts_held():
             for _ in range(workers):
@@ -183,9 +185,9 @@ def _team(function: Callable, workers: int, method: str) -> Iterator[_Team]:
         team.stop()
 
 
-def _hired(function: Callable, method: str, others: list[_Worker]) -> _Worker:
+def _hired(function: Callable[[Any], Any], method: str, others: list[_Worker]) -> _Worker:
     (their_todo, todo), (done, their_done) = Pipe(duplex=False), Pipe(duplex=False)
-    # A forked worker has copies of our ends; while it holds them nobody would see that we are gone.
+    # A forked worker has copies of our ends, and would keep them open after we are gone.
     ours = [todo, done, *(end for worker in others for end in (worker.todo, worker.done))]
     arguments = (function, their_todo, their_done, ours if method == "fork" else [])
     process = multiprocessing.get_context(method).Process(  # type: ignore[attr-defined]
@@ -194,7 +196,7 @@ def _hired(function: Callable, method: str, others: list[_Worker]) -> _Worker:
     try:
         process.start()
     except OSError as error:
-        raise JacanaError(f"a worker process cannot be started ({error}): use fewer, or --workers 1") from None
+        raise JacanaError(f"cannot start a worker process ({error}): use fewer, or --workers 1") from None
     finally:
         their_todo.close()
         their_done.close()
@@ -203,8 +205,8 @@ def _hired(function: Callable, method: str, others: list[_Worker]) -> _Worker:
 
 @contextmanager
 def _interrupts_held() -> Iterator[None]:
-    """Ctrl-C waits until the workers are there, and they never see it: it goes to all processes of a terminal."""
-    if not hasattr(signal, "pthread_sigmask"):
+    """Delay Ctrl-C until the workers have started: a terminal sends it to all processes, and they ignore it."""
+    if sys.platform == "win32":
         yield
         return
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
@@ -218,20 +220,22 @@ def _died(worker: _Worker) -> WorkerDied:
     worker.process.join(1)
     code = worker.process.exitcode
     if code is not None and code < 0:
-        how = f"was killed (signal {-code})" + (", perhaps for want of memory" if code == -9 else "")
+        how = f"was killed (signal {-code})" + (", perhaps for lack of memory" if code == -9 else "")
     else:
         how = f"ended (exit code {code})"
     return WorkerDied(f"a worker process {how}: try again with fewer (--workers) or a smaller --batch-size")
 
 
-def _serve(function: Callable, todo: Connection, done: Connection, not_ours: Iterable[Connection]) -> None:
-    """A worker's life: tasks in, outcomes out, until whoever gave the tasks is gone."""
+def _serve(
+    function: Callable[[Any], Any], todo: Connection, done: Connection, not_ours: Iterable[Connection]
+) -> None:
+    """Work until the other end of the connections is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     for connection in not_ours:
         connection.close()
-    gc.freeze()  # what was forked is shared with the others as long as nobody, the collector included, touches it
-    tasks: queue.SimpleQueue = queue.SimpleQueue()
+    gc.freeze()  # forked memory is shared as long as nobody, the garbage collector included, touches it
+    tasks: queue.SimpleQueue[Any] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(todo, tasks), daemon=True).start()
     while True:
         outcome = _done(function, tasks.get())
@@ -241,8 +245,8 @@ def _serve(function: Callable, todo: Connection, done: Connection, not_ours: Ite
             os._exit(0)
 
 
-def _listen(todo: Connection, tasks: queue.SimpleQueue) -> None:
-    """Takes tasks in while one is worked at: otherwise a giver and a worker could wait for each other to read."""
+def _listen(todo: Connection, tasks: queue.SimpleQueue[Any]) -> None:
+    """Receive tasks during work: otherwise both ends could wait for each other to read."""
     while True:
         try:
             tasks.put(todo.recv())
@@ -250,7 +254,7 @@ def _listen(todo: Connection, tasks: queue.SimpleQueue) -> None:
             os._exit(0)
 
 
-def _done(function: Callable, task: Any) -> _Outcome:
+def _done(function: Callable[[Any], Any], task: Any) -> _Outcome:
     try:
         return _Outcome(function(task))
     except Exception as error:
@@ -258,7 +262,7 @@ def _done(function: Callable, task: Any) -> _Outcome:
         try:
             again = pickle.loads(pickle.dumps(error))
             travels = type(again) is type(error) and str(again) == str(error)
-        except Exception:  # whatever it is made of
+        except Exception:  # an error can hold anything
             travels = False
         if not travels:
             kind = JacanaError if isinstance(error, JacanaError) else RuntimeError

@@ -1,4 +1,4 @@
-"""Tables for papers, pages and terminals: sheets of cells in, text, Markdown or LaTeX out."""
+"""Format tables as text, Markdown or LaTeX."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ Line = tuple[Sequence[str], Sequence[str]]
 
 @dataclass(frozen=True)
 class Sheet:
-    """`lines` are cells, and the marks (`*`) of the columns from `marked` on, as many as there are.
+    """A table: `lines` of cells, each with marks (`*`) for the columns from `marked` on.
 
-    The first `left` columns are words, the others figures. A line with fewer cells than there are headings says
-    something in its last one instead. `notes` stand below, `title` above.
+    The first `left` columns are words, the others numbers. A line with fewer cells than headings ends in a note
+    instead of numbers. `title` goes above the table, `notes` below.
     """
 
     headings: Sequence[str]
@@ -29,12 +29,12 @@ class Sheet:
         object.__setattr__(self, "_most", max((len(marks) for _, marks in self.lines), default=0))
 
     def marks(self, marks: Sequence[str]) -> list[str | None]:
-        """The mark of each column; None where no line has any."""
+        """Return the mark of each column; None if no line has a mark there."""
         found = [*marks, *[""] * (self._most - len(marks))]
         return [None] * self.marked + found + [None] * (len(self.headings) - self.marked - len(found))
 
-    def speaks(self, cells: Sequence[str]) -> bool:
-        """Whether a line says something instead of figures."""
+    def has_note(self, cells: Sequence[str]) -> bool:
+        """Whether a line ends in a note instead of numbers."""
         return len(cells) < len(self.headings)
 
 
@@ -45,12 +45,12 @@ def as_text(sheets: Sequence[Sheet]) -> str:
 def _text_lines(sheet: Sheet) -> list[str]:
     lines: list[Line] = [(sheet.headings, ()), *sheet.lines]
     widths = [
-        max(len(cells[k]) for cells, _ in lines if k < (len(cells) - 1 if sheet.speaks(cells) else len(cells)))
+        max(len(cells[k]) for cells, _ in lines if k < (len(cells) - 1 if sheet.has_note(cells) else len(cells)))
         for k in range(len(sheet.headings))
     ]
     out = [sheet.title] if sheet.title else []
     for cells, marks in lines:
-        if sheet.speaks(cells):
+        if sheet.has_note(cells):
             out.append("  ".join([*(f"{c:{w}}" for c, w in zip(cells[:-1], widths, strict=False)), cells[-1]]))
             continue
         row = []
@@ -95,7 +95,7 @@ def _latex(sheet: Sheet) -> str:
     lines += [_latex_row(map(_latex_cell, sheet.headings)), r"\midrule"]
     for cells, marks in sheet.lines:
         plain = [_latex_cell(cell) for cell in cells]
-        if sheet.speaks(cells):
+        if sheet.has_note(cells):
             plain[-1] = rf"\multicolumn{{{columns - len(cells) + 1}}}{{l}}{{{plain[-1]}}}"
         else:
             found = sheet.marks(marks)

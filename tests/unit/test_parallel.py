@@ -156,7 +156,7 @@ def dying(number: int) -> int:
 
 
 @fork_only
-@pytest.mark.parametrize(("bad", "says"), [(9, r"signal 9\), perhaps for want of memory"), (10, "exit code 5")])
+@pytest.mark.parametrize(("bad", "says"), [(9, r"signal 9\), perhaps for lack of memory"), (10, "exit code 5")])
 @pytest.mark.parametrize("after", [0, 1, 500])
 def test_a_worker_that_dies_is_told(bad, says, after):
     with pytest.raises(WorkerDied, match=says):

@@ -12,7 +12,7 @@ import numpy as np
 from ...aligners.base import Step, TrainingReport, Watcher, learnable
 from ...errors import ConfigError, ModelError
 from ...types import Alignment, Example, SentencePair
-from ...util.batches import portions
+from ...util.batches import by_size
 from .averaged_perceptron import Progress, Rates, learn
 from .edit_decoding import Schedule, anneal, conditions, decode, decode_under
 from .edit_features import Edit, Extractor, Problem
@@ -91,7 +91,7 @@ class Manli:
     def align(self, pairs: Sequence[SentencePair]) -> list[Alignment]:
         """Align pairs. The score of an alignment is that of all its edits, including deletions and insertions."""
         columns, out = self.extract.columns, []
-        for batch in portions(pairs, self._n_edits, AT_ONCE):
+        for batch in by_size(pairs, self._n_edits, AT_ONCE):
             for pair, problem in zip(batch, self.extract(batch), strict=True):
                 m, n = len(pair.source), len(pair.target)
                 if not (m and n):
@@ -113,7 +113,7 @@ class Manli:
 
     def problems(self, pairs: Sequence[SentencePair]) -> list[Problem]:
         """Compute the features of all edits of each pair; they take eight bytes per edit."""
-        batches = portions(pairs, self._n_edits, AT_ONCE)
+        batches = by_size(pairs, self._n_edits, AT_ONCE)
         return [problem for batch in batches for problem in self.extract(batch)]
 
     def _n_edits(self, pair: SentencePair) -> int:

@@ -11,7 +11,7 @@ import numpy as np
 from ...aligners.base import Step, TrainingReport, Watcher, learnable
 from ...errors import ConfigError, ModelError
 from ...types import Alignment, Example, SentencePair, trusted
-from ...util.batches import portions
+from ...util.batches import by_size
 from .injective_search import Model, search
 from .link_features import JOINT, Extractor, Lexicon, Problem
 
@@ -84,7 +84,7 @@ class Stanford:
         return out
 
     def _problems(self, pairs: Sequence[SentencePair]) -> Iterator[Problem]:
-        for some in portions(pairs, _size, CELLS_AT_ONCE):
+        for some in by_size(pairs, _size, CELLS_AT_ONCE):
             yield from self._extract(some)
 
     def _model(self, problem: Problem, weights: np.ndarray) -> Model:

@@ -22,7 +22,7 @@ from ...features.families.kinds import KINDS, kind_of_words
 from ...features.grid import Grid
 from ...features.string_similarity import base_similarity
 from ...types import Alignment, Example, SentencePair, trusted
-from ...util.batches import portions
+from ...util.batches import by_size
 from . import stages
 from .name_links import link_names
 from .parsed_sentence import ParsedSentence, parsed
@@ -82,7 +82,7 @@ class Sultan:
         return RESOURCES[available_source(self.paraphrases)]
 
     def align(self, pairs: Sequence[SentencePair]) -> list[Alignment]:
-        return [self._one(pair) for some in portions(pairs, _size, CELLS_AT_ONCE) for pair in self.prepared(some)]
+        return [self._one(pair) for some in by_size(pairs, _size, CELLS_AT_ONCE) for pair in self.prepared(some)]
 
     def prepared(self, pairs: Sequence[SentencePair]) -> list[Prepared]:
         """What does not depend on the parameters."""
@@ -150,7 +150,7 @@ class TunedSultan(Sultan):
         if not gold:
             raise ConfigError("there are no aligned examples to search with")
         pairs = [e.pair for e in examples if e.gold is not None]
-        prepared = [pair for some in portions(pairs, _size, CELLS_AT_ONCE) for pair in self.prepared(some)]
+        prepared = [pair for some in by_size(pairs, _size, CELLS_AT_ONCE) for pair in self.prepared(some)]
         descending = sorted(self.grid, reverse=True)
         combinations = [(self.similarity, self.weight), *((s, w) for s in descending for w in descending)]
         best: tuple[float, float, float] | None = None

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...errors import ConfigError
 from ...types import Alignment, SentencePair, trusted
-from ...util.batches import portions
+from ...util.batches import by_size
 from ...util.geometry import starts
 from .edit_problem import OTHER, UNIT, Problem
 from .tree_distance import mapping
@@ -58,7 +58,7 @@ class Ted:
         return ("wordnet",) * self.wordnet
 
     def align(self, pairs: Sequence[SentencePair]) -> list[Alignment]:
-        return [alignment for some in portions(pairs, _size, CELLS_AT_ONCE) for alignment in self._align(some)]
+        return [alignment for some in by_size(pairs, _size, CELLS_AT_ONCE) for alignment in self._align(some)]
 
     def _align(self, pairs: Sequence[SentencePair]) -> list[Alignment]:
         full = [pair for pair in pairs if len(pair.source) and len(pair.target)]

@@ -18,7 +18,7 @@ from ...aligners.base import State, Step, TrainingReport, Watcher
 from ...aligners.bidirectional import Bidirectional
 from ...errors import ConfigError, ModelError
 from ...types import Alignment, Example, SentencePair, trusted
-from ...util.batches import portions
+from ...util.batches import by_size
 from ...util.device import usable_device
 from .em import Counted, Direction, Settings, agreed, iterate, separate
 from .hmm_lattice import Chains, Jumps, Moves, Posterior, best_paths, independent, posteriors
@@ -131,7 +131,7 @@ class OneDirection(ABC):
         def cells(place: int) -> int:
             return _cells(out[place].n_source, out[place].n_target)
 
-        for places in portions(full, cells, 8 * self.batch_cells):
+        for places in by_size(full, cells, 8 * self.batch_cells):
             words = [(words_of(pairs[k].source, self.form), words_of(pairs[k].target, self.form)) for k in places]
             for place, alignment in self._aligned(Text(words)):
                 out[places[place]] = alignment
