@@ -132,6 +132,13 @@ def test_constraints_are_met_at_the_least_cost(sizes, seed, kind):
     assert sum(value[edit] for edit in found) == pytest.approx(best(value, *sizes, asked), abs=1e-6)
 
 
+def test_supporters_may_need_supporters_themselves():
+    """Source token 2 needs 0, which needs 1; target 1 needs 0, which needs 2. So all tokens are aligned."""
+    gains = np.array([[0.0, -1.0, 0.0], [-1.0, 1.0, 0.0], [0.0, 2.0, 0.0]])
+    required = [(2, [0]), (3, [5]), (5, [3]), (1, [0, 2]), (0, [1]), (4, [3])]
+    assert decode_under(gains, spans_of(3, 1), spans_of(3, 1), required) == [(0, 0), (1, 2), (2, 1)]
+
+
 @settings(max_examples=40, deadline=None)
 @given(SIZES, CHANCE)
 def test_the_programme_solves_all_at_once_and_its_relaxation_is_no_smaller(sizes, seed):

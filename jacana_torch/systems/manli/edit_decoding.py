@@ -333,9 +333,11 @@ def decode_under(gains: np.ndarray, source: Spans, target: Spans, required: Sequ
     s, t = np.nonzero(_bounds(gains, source, target, free) > least - _SLACK)
     gain = gains[s, t].astype(np.float64)
     covers = cover(source, target, s, t)
-    conditional = {token for token, _ in required if covers[token, gain > 0].any()}
-    supporters = sorted({other for token, others in required if token in conditional for other in others})
-    useful = (gain > 0) | covers[supporters].any(axis=0)  # a loss can only pay by supporting something
+    useful, before = gain > 0, np.zeros(len(gain), dtype=bool)
+    while (useful != before).any():  # a loss can only pay by supporting a useful edit, which may need support itself
+        active, before = covers[:, useful].any(axis=1), useful
+        supporters = sorted({other for token, others in required if active[token] for other in others})
+        useful = useful | covers[supporters].any(axis=0)
     s, t = s[useful], t[useful]
     chosen = maximise(gain[useful], source, target, s, t, required)
     return sorted(zip(s[chosen].tolist(), t[chosen].tolist(), strict=True))
