@@ -23,8 +23,8 @@ Layers = Mapping[str, Sequence[Any]]
 class Annotator(Protocol):
     """Fills layers of sentence pairs.
 
-    `requires`: the layers that it reads. `provides`: the layers that it fills. Annotators that read linguistic data
-    also satisfy `types.ReadsResources`. Instances must pickle for worker processes.
+    `requires`: the layers that it reads. `provides`: the layers that it fills. Annotators that read linguistic
+    data also satisfy `types.ReadsResources`. Instances must pickle for worker processes.
     """
 
     requires: tuple[str, ...] = ()

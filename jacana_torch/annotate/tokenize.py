@@ -55,6 +55,7 @@ _CLITICS = ("'s", "'re", "'ve", "'ll", "'d", "'m")
 _SKIN_TONES = range(0x1F3FB, 0x1F400)
 _ZWJ = "\u200d"
 _CACHED_LENGTH = 64
+_LONGEST_SPLIT = 40  # characters of the longest contraction; splitting takes quadratic time
 _SPACE, _MARK, _BASE, _PICTURE = 0, 1, 2, 3
 
 
@@ -136,7 +137,7 @@ def _url_end(text: str, start: int, end: int) -> int:
 
 def _parts(text: str, start: int, end: int) -> list[tuple[int, int]]:
     """Return the span of a token, or the spans of the parts of a contraction."""
-    if end - start > 40 or not (text[end - 1].isalpha()):
+    if end - start > _LONGEST_SPLIT or not text[end - 1].isalpha():
         return [(start, end)]
     word = text[start:end].lower().replace("’", "'")
     if word in _CUT:

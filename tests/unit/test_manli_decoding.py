@@ -110,6 +110,12 @@ def test_parts_that_are_searched_are_independent_sets_of_most_weight(size, seed)
     assert gain[found].sum() == pytest.approx(most)
 
 
+def test_a_gain_by_rounding_is_not_a_gain():
+    one = spans_of(1, 1)
+    assert decode(np.array([[0.1 + 0.2 - 0.3]]), one, one) == []
+    assert decode(np.array([[1e-9]]), one, one) == [(0, 0)]
+
+
 def random_conditions(random, m, n):
     out = []
     for token in random.permutation(m + n)[: random.integers(0, m + n + 1)].tolist():

@@ -14,6 +14,7 @@ from templates import corpus
 
 from jacana_torch import resources
 from jacana_torch.errors import ConfigError, MissingLayer
+from jacana_torch.systems.manli import phrase_similarity
 from jacana_torch.systems.manli.edit_features import LARGE, LEVELS, Extractor, constituents
 from jacana_torch.systems.manli.manli import SPURIOUS, links_of, reachable
 from jacana_torch.systems.manli.phrase_similarity import (
@@ -171,6 +172,15 @@ def test_the_same_lemma_is_likest_and_other_forms_come_next():
     assert like("1,000", "1000") == SAME_WORD and like("bill", "william") == SAME_WORD
     assert like("organise", "organize") > 0.8
     assert like("of", "or") == 0 and like("table", "murder") == 0
+
+
+def test_rounding_does_not_change_the_similarity(monkeypatch):
+    words = [Word(form, form) for form in ("organise", "organize", "organised", "colour", "collar")]
+    left, right = (side.ravel() for side in np.indices((len(words), len(words))))
+    expected, spelling = PLAIN.of(words, left, right), phrase_similarity._spelling
+    monkeypatch.setattr(phrase_similarity, "_spelling", lambda *words: spelling(*words) * (1 + 1e-12))
+    assert ((0 < expected) & (expected < SAME_WORD)).any()
+    assert (PLAIN.of(words, left, right) == expected).all()
 
 
 @pytest.mark.parametrize("name", ["wordnet", "glove-840b", "mwa-ppdb"])

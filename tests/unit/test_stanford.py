@@ -136,6 +136,14 @@ def test_a_map_scores_what_its_features_weigh(k):
         assert model.score(choice) == pytest.approx(weights @ aligner.features(problem, choice), abs=1e-4)
 
 
+def test_rounding_does_not_change_scores():
+    aligner = plain()
+    (problem,) = aligner.prepared([EXAMPLES[0].pair])
+    weights = np.random.default_rng(0).normal(size=len(aligner.names))[: -len(JOINT)]
+    scores = aligner._extract.scores(problem, weights)
+    assert (aligner._extract.scores(problem, weights * (1 + 1e-14)) == scores).all()
+
+
 def test_an_edge_is_told_by_its_relation_and_class():
     source = sentence([1, -1, 1], "owls eat eels").with_layers(deprel=("nsubj", "root", "dobj"))
     target = sentence([1, -1, 1, 1], "owls eat the .").with_layers(deprel=("nsubj", "root", "det", "punct"))
@@ -156,6 +164,8 @@ def test_gold_keeps_as_many_links_as_a_map_holds():
     links = {(0, 1), (0, 2), (1, 0), (1, 1), (2, 0)}  # b-b twice, a-a, a-b, c-a
     choice = injective(Alignment(3, 4, frozenset(links)), problem, extract.names.index("identical"))
     assert choice.tolist() == [2, 1, 0, 3]  # three of five, not only the two identical ones
+    identical = injective(Alignment(3, 4, frozenset({(0, 0), (1, 0)})), problem, extract.names.index("identical"))
+    assert identical.tolist() == [1, 3, 3, 3]  # a-a, not b-a
     fewer = injective(Alignment(3, 4, frozenset({(0, 1), (2, 1)})), problem, extract.names.index("identical"))
     assert fewer.tolist() == [3, 0, 3, 3]
 

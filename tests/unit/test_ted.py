@@ -14,7 +14,7 @@ from jacana_torch import resources
 from jacana_torch.errors import ConfigError, JacanaError
 from jacana_torch.evaluate import score
 from jacana_torch.systems.ted import ted as module
-from jacana_torch.systems.ted.edit_problem import Side
+from jacana_torch.systems.ted.edit_problem import UNIT, Problem, Side
 from jacana_torch.systems.ted.ted import Ted
 from jacana_torch.systems.ted.tree_distance import mapping, ordered
 from jacana_torch.types import Sentence, SentencePair
@@ -179,6 +179,16 @@ def test_batches_make_no_difference(monkeypatch):
     assert Ted(wordnet=False).align(pairs) == whole
 
 
+@pytest.mark.parametrize("n", [2, 10, 80])
+def test_preferences_among_edits_of_one_cost(n):
+    """More equal words come first, then words at similar places; all together weigh less than any cost."""
+    words = sentence(" ".join(["a"] * n), [-1] * n)
+    costs = Problem([SentencePair(words, words)], wordnet=False).costs(1.0).reshape(n, n)
+    assert (costs < 0).all() and n * -costs.min() < UNIT / 100
+    assert n * costs.max() < (n - 1) * costs.min()  # n anywhere, n - 1 at the best places
+    assert (np.diff(costs[0]) >= 0).all() and costs[0, 0] < costs[0, min(2, n - 1)]
+
+
 @pytest.mark.skipif(not resources.available("wordnet"), reason="WordNet is not on this machine")
 def test_wordnet_makes_words_the_same():
     pair = SentencePair(sentence("lawyers met", [1, -1]), sentence("attorneys met", [1, -1]))
@@ -186,6 +196,8 @@ def test_wordnet_makes_words_the_same():
     pair = SentencePair(pair.source.with_layers(**lemmas[0]), pair.target.with_layers(**lemmas[1]))
     assert Ted(wordnet=False).align([pair])[0].links == [(1, 1)]
     assert Ted().align([pair])[0].links == [(0, 0), (1, 1)]
+    both = SentencePair(sentence("lawyer", [-1]), sentence("attorney lawyer", [-1, -1]))
+    assert Ted().align([both])[0].links == [(0, 1)]  # the equal word, although the other is as near
     derived = SentencePair(sentence("arrival bread", [-1, 0]), sentence("bread arrive", [1, -1]))
     derived = SentencePair(derived.source.with_layers(pos=("NN", "NN")), derived.target)
     assert Ted().align([derived])[0].links == [(0, 1), (1, 0)]
@@ -204,7 +216,7 @@ def test_its_own_head_is_a_root():
 
 
 def test_what_cannot_be_is_told():
-    for kw in ({"rename": 0.0}, {"delete": -1.0}, {"insert": float("nan")}, {"rounds": 0}):
+    for kw in ({"rename": 0.0}, {"delete": -1.0}, {"rename": 1001.0}, {"insert": float("nan")}, {"rounds": 0}):
         with pytest.raises(ConfigError, match=next(iter(kw))):
             Ted(**kw)
     long = sentence(" ".join(["a"] * 5000), [-1] * 5000)

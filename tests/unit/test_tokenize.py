@@ -139,6 +139,12 @@ def test_time_is_linear_on_mixed_junk():
     assert time.process_time() - begin < 2
 
 
+def test_contractions_are_split_up_to_a_length():
+    """Longer ones stay whole, because splitting takes quadratic time."""
+    assert tokenize("x" * 38 + "'s") == ("x" * 38, "'s")
+    assert tokenize("x" * 39 + "'s") == ("x" * 39 + "'s",)
+
+
 def test_tokenized_pairs():
     raw = Sentence(("Don't", "go."), {"pos": ("VB", "VB")}, text="Don't go.")
     ready = Sentence(("Do", "n't"), {"pos": ("VBP", "RB")})
