@@ -1,5 +1,5 @@
 "use strict";
-/* The API's page, drawn from /openapi.json: nothing comes from anywhere else. */
+/* Draws the API's page from /openapi.json alone. */
 (() => {
   const { make } = JacanaDraw;
   const DEEPEST = 4;
@@ -9,7 +9,7 @@
     part && part.$ref ? part.$ref.slice(2).split("/").reduce((found, key) => found[key], whole) : part;
   const json = (value) => JSON.stringify(value, null, 2);
 
-  /* `code` in backquotes, and text. */
+  /* Turns backquotes into `code` elements. */
   function prose(text) {
     return (text || "").split("`").map((piece, k) => (k % 2 ? make("code", {}, piece) : piece));
   }

@@ -1,6 +1,6 @@
 "use strict";
-/* The page: what is typed goes to /align as it is typed, what comes back is drawn, and what is chosen is asked of
-   /explain. Nothing that was typed or that came back is ever read as HTML. */
+/* The page sends sentences to /align while they are typed, draws the answers, and asks /explain about the chosen
+   words. Neither input nor answers are ever parsed as HTML. */
 (() => {
   const { make, arcs, matrix } = JacanaDraw;
   const DEBOUNCE = 180;
@@ -13,7 +13,7 @@
   const at = (id) => document.getElementById(id);
   const state = { models: [], asked: null, aligned: null, drawing: null, chosen: null, asking: null, explaining: null, timer: 0 };
 
-  /* Talking to the server. A newer question calls off the older one. */
+  /* Requests to the server. A newer request cancels the older one. */
   async function ask(kind, path, body) {
     if (state[kind]) state[kind].abort();
     const control = (state[kind] = new AbortController());
@@ -91,7 +91,7 @@
     at("why").hidden = !canExplain();
     offer("which-source", aligned.source);
     offer("which-target", aligned.target);
-    at("reasons").replaceChildren(make("p", { class: "soft" }, "Choose a link, or any two words, to see what speaks for them and against them."));
+    at("reasons").replaceChildren(make("p", { class: "soft" }, "Choose a link, or any two words, to see the evidence for and against."));
     if (before && before[0] < aligned.source.length && before[1] < aligned.target.length) why(...before);
   }
 
@@ -114,7 +114,7 @@
     relight();
   }
 
-  /* A word, then one of the other side: any two can be asked about. */
+  /* Select a word and then one of the other sentence, linked or not, to ask about the two. */
   function pick(side, k) {
     if (state.first && state.first.side !== side) {
       const other = state.first.k;
@@ -168,7 +168,7 @@
     return Boolean(model && model.explains);
   }
 
-  /* Asks about what is drawn, which for a moment is not yet what was typed since. */
+  /* Asks about the drawn sentences, which may be older than the typed ones for a moment. */
   async function why(i, j) {
     unpick();
     if (!canExplain()) return;
@@ -181,13 +181,13 @@
     relight();
     try {
       const answer = await ask("explaining", "/explain", { ...state.asked, link: [i, j], top: 12 });
-      at("reasons").replaceChildren(JacanaWhy.told(answer, answer.links[0]));
+      at("reasons").replaceChildren(JacanaWhy.explained(answer, answer.links[0]));
     } catch (problem) {
       complain(problem);
     }
   }
 
-  /* The sentences live in the part of the address that is not sent anywhere, so that a link to them can be shared. */
+  /* The sentences are kept in the fragment of the address, which is not sent to a server but can be shared. */
   function remember() {
     const kept = new URLSearchParams({ s: at("source").value, t: at("target").value, m: at("model").value });
     if (at("symmetrize").value) kept.set("j", at("symmetrize").value);

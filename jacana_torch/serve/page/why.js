@@ -9,7 +9,7 @@ const JacanaWhy = (() => {
   const figure = (value) => (Math.abs(value) < 0.005 ? "0" : value.toFixed(2)).replace("-", "−");
   const quoted = (word) => (word === null ? "nothing" : `“${word}”`);
 
-  function told(answer, link) {
+  function explained(answer, link) {
     const [source, target] = [answer.source[link.source], answer.target[link.target]];
     const verdict = make(
       "p",
@@ -33,7 +33,7 @@ const JacanaWhy = (() => {
   function direction(choice, tokens, positions) {
     const at = (position) => (position === null ? null : positions[position]);
     const word = tokens[choice.token];
-    const title = choice.direction === "forward" ? "Source looks for its target" : "Target looks for its source";
+    const title = choice.direction === "forward" ? "From source to target" : "From target to source";
     const chose = choice.chosen ? "chooses" : "does not choose";
     const line = make("p", {}, `${quoted(word)} ${chose} ${quoted(at(choice.position))} (${percent(choice.posterior)}).`);
     if (choice.margin) {
@@ -47,7 +47,7 @@ const JacanaWhy = (() => {
       if (step.reasons.length) part.append(table(stepSaid(step, at), step.reasons));
     }
     if (choice.margin && choice.margin.own.length) {
-      part.append(table(`What tells it from ${quoted(at(choice.rival))}`, choice.margin.own));
+      part.append(table(`Difference to ${quoted(at(choice.rival))}`, choice.margin.own));
     }
     return part;
   }
@@ -62,7 +62,7 @@ const JacanaWhy = (() => {
     const some = reasons.filter((reason) => reason.contribution !== 0).slice(0, SHOWN);
     const largest = Math.max(1e-9, ...some.map((reason) => Math.abs(reason.contribution)));
     const rows = some.map((reason) => row(reason, largest));
-    if (!rows.length) rows.push(make("tr", {}, make("th", { scope: "row" }, "nothing speaks either way")));
+    if (!rows.length) rows.push(make("tr", {}, make("th", { scope: "row" }, "no evidence")));
     return make("table", { class: "reasons" }, make("caption", {}, title), make("tbody", {}, ...rows));
   }
 
@@ -81,5 +81,5 @@ const JacanaWhy = (() => {
     );
   }
 
-  return { told, percent };
+  return { explained, percent };
 })();
