@@ -12,6 +12,7 @@ from typing import Any
 
 from ..aligners.base import Trainable, TrainingOptional
 from ..errors import ConfigError, ModelError
+from ..types import PROVIDERS
 from ..util import conf
 from ..util.build import build
 
@@ -66,18 +67,26 @@ def _standalone(path: Path) -> dict[str, Any] | None:
 
 
 def _annotator(requires: tuple[str, ...]) -> dict[str, Any] | None:
-    """The config of the annotator that fills the fewest layers besides those required, or None."""
-    able = [(config, provides) for config, provides in _annotators() if set(requires) <= set(provides)]
+    """The config of the annotator that fills the fewest layers besides those required, or None.
+
+    Annotators that `types.PROVIDERS` names come first, so a new file in conf/annotate does not change this choice.
+    """
+    able = [one for one in _annotators() if set(requires) <= set(one[1])]
     if not requires or not able:  # then pairs have to bring their layers
         return None
-    config = dict(min(able, key=lambda one: len(one[1]))[0])
+    config = dict(min(able, key=lambda one: (not one[2], len(one[1])))[0])
     if isinstance(config.get("layers"), list):  # to parse in vain takes half the time
         config["layers"] = [layer for layer in config["layers"] if layer in requires]
     return config
 
 
 @cache
-def _annotators() -> tuple[tuple[dict[str, Any], tuple[str, ...]], ...]:
-    """The config of each annotator that needs no file of a corpus, and the layers that it fills."""
-    configs = [_standalone(path) for path in conf.paths("annotate").values()]
-    return tuple((config, tuple(build(config).provides)) for config in configs if config is not None)
+def _annotators() -> tuple[tuple[dict[str, Any], tuple[str, ...], bool], ...]:
+    """The config of each annotator that needs no corpus file, its layers, and whether PROVIDERS names it."""
+    named = {name for names in PROVIDERS.values() for name in names}
+    configs = {name: _standalone(path) for name, path in conf.paths("annotate").items()}
+    return tuple(
+        (config, tuple(build(config).provides), name in named)
+        for name, config in configs.items()
+        if config is not None
+    )

@@ -273,7 +273,7 @@ def test_a_pair_without_links_is_refused_where_it_would_come_back_with_none(form
 
 
 def test_formats_are_the_modules(tmp_path, monkeypatch):
-    assert set(corpora.formats()) == {*WITH_LINKS, "text"}
+    assert {*WITH_LINKS, "text"} <= set(corpora.formats())
     (tmp_path / "slashed.py").write_text(
         "from jacana_torch.corpora import Format, per_line\n"
         "from jacana_torch.types import Example, Sentence, SentencePair\n"

@@ -186,18 +186,19 @@ def test_the_names_are_those_of_conf():
     folder = Path(__file__).parents[2] / "conf" / "symmetrize"
     written = {path.stem: path.read_text() for path in folder.glob("*.yaml")}
     assert set(names()) == set(written) == {*functions(), "posterior"}
-    assert list(functions()) == list(BY_LINKS), "the order of tables"
+    assert list(functions())[: len(BY_LINKS)] == list(BY_LINKS), "the order of tables"
     for name in BY_LINKS:
         assert f"_target_: jacana_torch.symmetrize.{name}\n" in written[name]
 
 
 def test_a_folder_of_the_user_adds_a_name_and_replaces_none(tmp_path, monkeypatch):
+    before = set(functions())
     (tmp_path / "symmetrize").mkdir()
     for name in ("mine", "grow"):
         text = "_target_: jacana_torch.symmetrize.union\n_partial_: true\n"
         (tmp_path / "symmetrize" / f"{name}.yaml").write_text(text)
     monkeypatch.setenv("JACANA_CONF", str(tmp_path))
-    assert "mine" in names() and set(functions()) == {*BY_LINKS, "mine"}
+    assert "mine" in names() and set(functions()) == {*before, "mine"}
     both = Alignment(2, 2, {(0, 0)}), Alignment(2, 2, {(1, 1)})
     assert symmetrizer("Mine")(*both).links == [(0, 0), (1, 1)]
     assert symmetrizer("grow")(*both).links == []

@@ -59,6 +59,17 @@ def test_the_least_annotator_is_chosen():
     assert systems._annotator(("smell",)) is None
 
 
+def test_another_annotator_does_not_change_the_choice(tmp_path, monkeypatch):
+    (tmp_path / "annotate").mkdir()
+    text = "_target_: jacana_torch.annotate.nltk.NltkAnnotator\nlemmas: false\n"  # fills fewer layers
+    (tmp_path / "annotate" / "fewer.yaml").write_text(text)
+    monkeypatch.setenv("JACANA_CONF", str(tmp_path))
+    systems._annotators.cache_clear()
+    chosen = systems._annotator(("pos",))
+    systems._annotators.cache_clear()
+    assert chosen["_target_"].endswith("NltkAnnotator") and chosen.get("lemmas") is not False
+
+
 @pytest.mark.parametrize("name", ["crf", "hmm"])
 def test_what_has_to_be_trained_says_so(name, cli, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
