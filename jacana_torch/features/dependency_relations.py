@@ -1,7 +1,7 @@
-"""Names of grammatical relations: three label sets made one, their classes, and which say the same thing.
+"""Names of grammatical relations: one spelling for three label sets, their classes, and which are equivalent.
 
-In: labels as parsers write them (Stanford's, spaCy's, Universal Dependencies'). Out: one spelling (Stanford's
-where it has one), so that weights learnt on one parser's output mean something on another's.
+Labels of Stanford, spaCy and Universal Dependencies become one spelling (Stanford's where it has one), so that
+weights trained on one parser's output apply to another's.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ _CLASS = {relation: name for name, members in _CLASSES.items() for relation in m
 
 FUNCTION = frozenset("det predet aux auxpass cop mark cc punct case expl prt prep agent".split())
 
-# Sultan et al. (2014), Table 1, without its parts of speech, which the relations all but imply; the relation
-# `prep_by` stands beside the agent. Any two of a set are equivalent where both words are the parent or both
+# Sultan et al. (2014), Table 1, without its parts of speech, which the relations nearly imply; the relation
+# `prep_by` is beside the agent. Any two of a set are equivalent where both words are the parent or both
 # the child ...
 _ALIGNED = [
     {"purpcl", "xcomp"},
@@ -56,7 +56,7 @@ _CROSSED = [
 
 @lru_cache(maxsize=4096)
 def canonical(label: str) -> str:
-    """One spelling for a relation; a subtype that nobody knows is dropped (`obl:lmod` is `obl`)."""
+    """The one spelling of a relation; unknown subtypes are dropped (`obl:lmod` is `obl`)."""
     label = label.lower()
     if label in _CANONICAL:
         return _CANONICAL[label]
@@ -69,7 +69,7 @@ def relation_class(relation: str) -> str:
 
 
 def equivalence(names: list[str]) -> tuple[np.ndarray, np.ndarray]:
-    """[R, R] twice: equivalent in the same direction (as is each to itself), and against the direction."""
+    """[R, R] twice: whether relations are equivalent in the same direction, and in opposite directions."""
     member = _membership(names, _ALIGNED)
     same = (member @ member.T > 0) | np.eye(len(names), dtype=bool)
     left = _membership(names, [left for left, _ in _CROSSED])

@@ -1,26 +1,31 @@
-"""The dependency trees of one side of a grid, flattened: heads, relations and edges of all its sentences.
+"""The dependency trees of both sides of a grid, flattened, and where the trees of two sentences agree.
 
-In: a `Grid` with the layers `head` and `deprel`. Out: a `Forest` for each side. Tokens are numbered through all
-sentences of a side, as in the grid, so an edge never leaves its sentence.
+Tokens are numbered through all sentences of a side, as in the grid, so an edge never leaves its sentence.
+Agreement is a sparse list of similar neighbours. It is found from the cells of similar words outwards, so its
+cost is that of these cells and their neighbours, not of all cells.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from ..errors import JacanaError
+from ..types import Sentence
 from .dependency_relations import canonical
 from .grid import Grid
 
 
 @dataclass(frozen=True)
 class Forest:
-    """`head` [T] flat head or -1, `relation` [T] number of the relation to it, `children` [T] how many.
+    """The trees of one side.
 
-    `parent`, `child`, `label` [E] are the edges: those of the trees, and behind them from `n_plain` on those that
-    skip a preposition (`prep_of`), as in Stanford's collapsed dependencies.
+    `head` [T] the token number of the head or -1, `relation` [T] the number of the relation to it, `children` [T]
+    the number of children. `parent`, `child`, `label` [E] are the edges: those of the trees, and from `n_plain` on
+    those that skip a preposition (`prep_of`), as in Stanford's collapsed dependencies.
     """
 
     head: np.ndarray
@@ -33,18 +38,20 @@ class Forest:
 
 
 def forests(grid: Grid) -> tuple[Forest, Forest, list[str]]:
-    """Both sides' trees, and the names of the relations, which they number alike."""
+    """The trees of both sides, and the names of the relations by their numbers."""
     number: dict[str, int] = {}
-    source = _forest(grid, "source", number)
-    target = _forest(grid, "target", number)
+    source = _forest([pair.source for pair in grid.pairs], grid.source_pair, grid.source_start, number)
+    target = _forest([pair.target for pair in grid.pairs], grid.target_pair, grid.target_start, number)
     return source, target, list(number)
 
 
-def _forest(grid: Grid, side: str, number: dict[str, int]) -> Forest:
-    tokens: list[str] = getattr(grid, f"{side}_tokens")
-    head = _heads(grid, side)
-    layer = grid.source_layer if side == "source" else grid.target_layer
-    names = [canonical(str(label)) for label in layer("deprel")]
+def _forest(
+    sentences: Sequence[Sentence], sentence: np.ndarray, start: np.ndarray, number: dict[str, int]
+) -> Forest:
+    """The trees of some sentences: `sentence` [T] of each token, `start` the first token of each sentence."""
+    head = _heads(sentences, sentence, start)
+    tokens = [token for s in sentences for token in s.tokens]
+    names = [canonical(str(label)) for s in sentences for label in s.layer("deprel")]
     relation = np.array([number.setdefault(name, len(number)) for name in names], dtype=np.int64)
     child = np.flatnonzero(head >= 0)
     parent = head[child]
@@ -61,22 +68,21 @@ def _forest(grid: Grid, side: str, number: dict[str, int]) -> Forest:
     )
 
 
-def _heads(grid: Grid, side: str) -> np.ndarray:
-    """[T] flat heads; one that lies outside its sentence would read another pair's cells, so it is an error."""
-    layer = grid.source_layer if side == "source" else grid.target_layer
-    local = np.array(layer("head"), dtype=np.int64)
-    pair: np.ndarray = getattr(grid, f"{side}_pair")
-    position = getattr(grid, f"{side}_position")
-    outside = (local >= getattr(grid, f"n_{side}")[pair]) | (local < -1)
-    if outside.any():
-        token = int(np.flatnonzero(outside)[0])
-        sentence = getattr(grid.pairs[pair[token]], side)
+def _heads(sentences: Sequence[Sentence], sentence: np.ndarray, start: np.ndarray) -> np.ndarray:
+    """[T] the token number of each head. A head outside of its sentence would be in another pair: an error."""
+    local = np.array([head for s in sentences for head in s.layer("head")], dtype=np.int64)
+    position = np.arange(len(sentence)) - start[sentence]
+    size = np.array(list(map(len, sentences)), dtype=np.int64)
+    outside = np.flatnonzero((local >= size[sentence]) | (local < -1))
+    if len(outside):
+        token = int(outside[0])
+        text = str(sentences[sentence[token]])
         raise JacanaError(
-            f"token {position[token]} of {str(sentence)[:60]!r} has head {local[token]}, which is no token of its "
-            f"{len(sentence)}: heads count from 0, and a root's is -1"
+            f"token {position[token]} of {text[:60]!r} has head {local[token]}, which is no token of its "
+            f"{size[sentence[token]]}: heads count from 0, and a root's is -1"
         )
     local = np.where(local == position, -1, local)  # some parsers write a root as its own head
-    return np.where(local >= 0, local + getattr(grid, f"{side}_start")[pair], -1)
+    return np.where(local >= 0, local + start[sentence], -1)
 
 
 def _without_prepositions(tokens: list[str], names: list[str], head: np.ndarray) -> list[tuple[int, int, str]]:
@@ -97,3 +103,79 @@ def _without_prepositions(tokens: list[str], names: list[str], head: np.ndarray)
 def _prepositional(parent: int, child: int, word: str, name: str, passive: set[int]) -> tuple[int, int, str]:
     agent = name == "agent" or (word.lower() == "by" and parent in passive)
     return parent, child, "agent" if agent else f"prep_{word.lower()}"
+
+
+# Where two trees agree
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """The edges of each token k, in both directions: start[k] .. start[k] + degree[k] - 1.
+
+    `token` the other end, `up` whether it is the head, `label` the relation.
+    """
+
+    start: np.ndarray
+    degree: np.ndarray
+    token: np.ndarray
+    up: np.ndarray
+    label: np.ndarray
+
+    @staticmethod
+    def of(forest: Forest, plain: bool = False) -> Neighbours:
+        edges = slice(0, forest.n_plain if plain else None)
+        parent, child, label = forest.parent[edges], forest.child[edges], forest.label[edges]
+        here, there = np.concatenate([parent, child]), np.concatenate([child, parent])
+        order = np.argsort(here, kind="stable")
+        degree = np.bincount(here, minlength=len(forest.head))
+        up = np.repeat([True, False], len(parent))  # seen from the child, `here` is the head
+        return Neighbours(
+            np.cumsum(degree) - degree, degree, there[order], up[order], np.concatenate([label, label])[order]
+        )
+
+
+class Evidence(NamedTuple):
+    """Rows: the words of `cell` (s, t) have the similar neighbours `source` of s and `target` of t, in cell `via`.
+
+    `source_up` and `target_up`: whether the neighbour is the head; the labels: the relations.
+    """
+
+    cell: np.ndarray
+    source: np.ndarray
+    target: np.ndarray
+    via: np.ndarray
+    source_up: np.ndarray
+    target_up: np.ndarray
+    source_label: np.ndarray
+    target_label: np.ndarray
+
+    def where(self, rows: np.ndarray) -> Evidence:
+        return Evidence(*(values[rows] for values in self))
+
+    def matched(self, n_cells: int) -> np.ndarray:
+        """[C] how many neighbours can be matched at most one to one, seen from the side that has fewer."""
+        return np.minimum(_distinct(self.cell, self.source, n_cells), _distinct(self.cell, self.target, n_cells))
+
+
+def _distinct(cell: np.ndarray, token: np.ndarray, n_cells: int) -> np.ndarray:
+    if not len(cell):
+        return np.zeros(n_cells, dtype=np.int64)
+    size = int(token.max()) + 1
+    return np.bincount(np.unique(cell * size + token) // size, minlength=n_cells)
+
+
+def gather(grid: Grid, alike: np.ndarray, source: Neighbours, target: Neighbours) -> Evidence:
+    """Every pair of neighbours of the cells `alike` [L], whose words are similar."""
+    k, l = grid.source_token[alike], grid.target_token[alike]  # noqa: E741 (the paper's letters)
+    width = target.degree[l]
+    counts = source.degree[k] * width
+    row = np.repeat(np.arange(len(alike)), counts)
+    within = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
+    a = source.start[k][row] + within // width[row]
+    b = target.start[l][row] + within % width[row]
+    pair = grid.pair[alike][row]
+    s, t = source.token[a], target.token[b]
+    cell = grid.cell_at(pair, s - grid.source_start[pair], t - grid.target_start[pair])
+    return Evidence(
+        cell, k[row], l[row], alike[row], source.up[a], target.up[b], source.label[a], target.label[b]
+    )  # fmt: skip

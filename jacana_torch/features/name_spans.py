@@ -1,7 +1,6 @@
-"""Names in sentences: spans of entities and of capitalised words, and the runs of words acronyms may stand for.
+"""Names in sentences: spans of entities and of capitalised words, and the words that acronyms may abbreviate.
 
-In: a sentence's tokens and entity labels. Out: spans as (first, behind) positions, and the cells of a grid where
-an acronym meets a word of what it abbreviates.
+Spans are (first, behind) positions.
 """
 
 from __future__ import annotations
@@ -28,27 +27,30 @@ SHORTEST_ORDINARY = 3  # letters of an acronym for words that are not names ("gd
 
 @lru_cache(maxsize=1 << 13)
 def acronym_letters(token: str) -> str:
-    """The letters of something that looks like an acronym (U.N., NATO), upper case; otherwise nothing."""
+    """The letters of a token that looks like an acronym (U.N., NATO), in upper case; otherwise empty."""
     match = _ACRONYM.fullmatch(token)
     return match[1].replace(".", "") if match else ""
 
 
 def entity_spans(labels: Sequence[str]) -> list[Span]:
-    """Spans of BIO labels; an I- that continues nothing, or another type, begins a span."""
+    """Spans of BIO labels; an I- after another type, or after O, begins a span."""
     spans: list[Span] = []
-    kind = ""
+    current = ""
     for i, label in enumerate(labels):
         prefix, _, this = label.partition("-")
-        if prefix == "I" and spans and spans[-1][1] == i and this == kind:
+        if prefix == "I" and spans and spans[-1][1] == i and this == current:
             spans[-1] = (spans[-1][0], i + 1)
         elif prefix in ("B", "I"):
             spans.append((i, i + 1))
-        kind = this
+        current = this
     return spans
 
 
 def name_spans(tokens: Sequence[str]) -> list[Span]:
-    """Runs of capitalised words, with linking words inside ("Bank of England"); function words begin none."""
+    """Runs of capitalised words, perhaps with linking words inside ("Bank of England").
+
+    A run does not begin with a function word.
+    """
     spans: list[Span] = []
     for i, token in enumerate(tokens):
         if not token[:1].isupper() or token.lower() in FUNCTION_WORDS:
@@ -61,7 +63,7 @@ def name_spans(tokens: Sequence[str]) -> list[Span]:
 
 
 def _initials(tokens: Sequence[str], spans: Sequence[Span]) -> tuple[str, list[int]]:
-    """The initials of each span's words, "\\n" between spans, and the position that each letter is from."""
+    """The initials of the words of each span, "\\n" between spans, and the position of each letter's word."""
     letters, positions = ["\n"], [-1]
     for first, behind in spans:
         for i in range(first, behind):
@@ -77,7 +79,7 @@ def _initials(tokens: Sequence[str], spans: Sequence[Span]) -> tuple[str, list[i
 
 
 def _plain_runs(tokens: Sequence[str]) -> list[Span]:
-    """Runs of words of any case, broken by whatever is not a word."""
+    """Runs of words in any case, without punctuation or numbers."""
     spans: list[Span] = []
     for i, token in enumerate(tokens):
         if _PART.match(token):
@@ -89,7 +91,7 @@ def _plain_runs(tokens: Sequence[str]) -> list[Span]:
 
 
 class Expansions:
-    """What an acronym may stand for in one sentence."""
+    """The words of one sentence that acronyms may abbreviate."""
 
     def __init__(self, sentence: Sentence, entities: bool) -> None:
         tokens = sentence.tokens
@@ -100,7 +102,7 @@ class Expansions:
         self.plain = _initials(tokens, _plain_runs(tokens))
 
     def of(self, letters: str) -> dict[str, set[int]]:
-        """Positions of words that `letters` are the initials of: a whole name, part of one, ordinary words."""
+        """Positions of words whose initials are `letters`: a whole name, part of a name, ordinary words."""
         found: dict[str, set[int]] = {"whole": set(), "part": set(), "ordinary": set()}
         text, positions = self.named
         for at in _occurrences(text, letters):
@@ -124,16 +126,18 @@ def _occurrences(text: str, letters: str) -> list[int]:
 
 
 def acronym_cells(grid: Grid, entities: bool) -> dict[str, np.ndarray]:
-    """[C] bool for "whole", "part" and "ordinary": an acronym on either side meets a word that it stands for."""
+    """[C] bool for "whole", "part" and "ordinary": one word is an acronym that the other one is part of."""
     cells: dict[str, list[int]] = {"whole": [], "part": [], "ordinary": []}
     for p, pair in enumerate(grid.pairs):
         width, start = len(pair.target), int(grid.cell_start[p])
         sides = ((pair.source, pair.target, width, 1), (pair.target, pair.source, 1, width))
         for here, there, step_here, step_there in sides:
-            acronyms = [(i, letters) for i, t in enumerate(here.tokens) if (letters := acronym_letters(t))]
-            expansions = Expansions(there, entities) if acronyms else None
-            for i, letters in acronyms:
-                for kind, positions in expansions.of(letters).items():  # type: ignore[union-attr]
+            expansions = None
+            for i, letters in enumerate(map(acronym_letters, here.tokens)):
+                if not letters:
+                    continue
+                expansions = expansions or Expansions(there, entities)
+                for kind, positions in expansions.of(letters).items():
                     cells[kind] += [start + i * step_here + j * step_there for j in positions]
     out = {}
     for kind, found in cells.items():

@@ -98,7 +98,7 @@ def test_no_pairs(family):
 
 
 def test_mistakes(family, monkeypatch):
-    with pytest.raises(ConfigError, match="name one at least"):
+    with pytest.raises(ConfigError, match="name at least one"):
         Contextual(layers=())
     with pytest.raises(ConfigError, match="to 2"):
         Contextual(family.encoder, layers=(7,))(Grid(pairs()))

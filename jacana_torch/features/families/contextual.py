@@ -1,7 +1,7 @@
-"""The contextual family: what a pretrained encoder makes of each word in its sentence, and who would be closer.
+"""The contextual family: cosines of a pretrained encoder's word vectors, and whether another word would be closer.
 
-In: a `Grid`, and an encoder (a resource's name, or the folder of a checkpoint). Out: for some of its layers the
-cosine of the two words' vectors, its margins over rivals in row and column, and steps of it for a linear model.
+For some layers of the encoder: the cosine of the two words, its margins over competitors in the row and the
+column, and steps of it for a linear model. The encoder is a resource, or the folder of a checkpoint.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
     import torch
 
 SENTENCES_AT_A_TIME = 32
-SENTENCES_KEPT = 2048  # their vectors, across calls: both directions ask for the same
-CLEARLY = 1e-4  # closer by less is rounding, and would change with the company a pair is in
+SENTENCES_KEPT = 2048  # whose vectors are kept between calls: both directions need the same ones
+CLEARLY = 1e-4  # closer by less is rounding, which depends on the batch
 _LINK = ("cosine", "squared", "row.margin", "column.margin", "row.best", "column.best", "both.best")
 _NULL = ("row_max", "row_max.squared")
 
 
 @dataclass(frozen=True)
 class Contextual:
-    """`layers`: 0 for the embeddings, negative ones from the last. `steps`: a column for cosines from each on."""
+    """`layers`: 0 is the embeddings, -1 the last layer. `steps`: a column for cosines from each step on."""
 
     encoder: str = "minilm"
     layers: tuple[int, ...] = (0, 2, 4, -1)
@@ -44,7 +44,7 @@ class Contextual:
         object.__setattr__(self, "layers", tuple(self.layers))
         object.__setattr__(self, "steps", tuple(self.steps))
         if not self.layers:
-            raise ConfigError("features.contextual.layers=[]: name one at least, such as -1 for the last")
+            raise ConfigError("features.contextual.layers=[]: name at least one, such as -1 for the last")
 
     @property
     def resources(self) -> tuple[str, ...]:
@@ -62,7 +62,7 @@ class Contextual:
         return NodeBlocks((both[0],), (both[1],))
 
     def _cosines(self, grid: Grid) -> list[np.ndarray]:
-        """[M, N, layers] of each pair; the encoder is asked once for both directions."""
+        """[M, N, layers] of each pair; computed once for both directions."""
         if grid.is_flipped:
             return [matrix.transpose(1, 0, 2) for matrix in self._cosines(grid.flipped())]
         return grid.memo(("contextual", self.encoder, self.layers), lambda: self._compared(grid.pairs))
@@ -89,15 +89,16 @@ def _null(cosine: np.ndarray) -> np.ndarray:
 
 
 def _best_other(cosine: np.ndarray, axis: int) -> np.ndarray:
-    """The best of the other cells along an axis; 0 where there is none."""
+    """The best of the other cells along an axis; 0 without other cells."""
     if cosine.shape[axis] < 2:
         return np.zeros_like(cosine)
-    second, first = np.split(np.partition(cosine, -2, axis).take([-2, -1], axis), 2, axis)
+    largest = np.partition(cosine, -2, axis)
+    second, first = largest.take([-2], axis), largest.take([-1], axis)
     return np.where(cosine >= first, second, first)
 
 
 class _Reader:
-    """An encoder, and the vectors of the sentences that it read last."""
+    """An encoder, and the vectors of the last sentences that it read."""
 
     def __init__(self, name: str, layers: Sequence[int]) -> None:
         from ...encoders.encoder_network import checked_layers
@@ -107,7 +108,7 @@ class _Reader:
         self._kept: OrderedDict[tuple[str, ...], np.ndarray] = OrderedDict()
 
     def vectors(self, sentences: Sequence[Sentence]) -> list[np.ndarray]:
-        """[layers, words, d] of length 1 of each sentence."""
+        """[layers, words, d] for each sentence: vectors of length 1."""
         found = {s.tokens: self._kept[s.tokens] for s in sentences if s.tokens in self._kept}
         unread = sorted({s.tokens for s in sentences} - set(found), key=len)
         for start in range(0, len(unread), SENTENCES_AT_A_TIME):

@@ -1,8 +1,7 @@
-"""The dependency family: two words are likely to be the same where their heads, children and siblings are.
+"""The dependency family: two words probably correspond if their heads, children and siblings do.
 
-In: a `Grid` with heads and relations (and lemmas, if asked for). Out: blocks over the link and NULL cells. It is
-most useful for words that occur several times (determiners, prepositions, punctuation), which nothing about the
-words themselves can tell apart.
+It needs a parse (and lemmas, if asked for). It is most useful for words that occur several times (determiners,
+prepositions, punctuation), which nothing about the words themselves can tell apart.
 """
 
 from __future__ import annotations
@@ -13,21 +12,20 @@ import numpy as np
 
 from ..api import Block, NodeBlocks
 from ..dependency_relations import FUNCTION, equivalence, relation_class
-from ..dependency_trees import Forest, forests
+from ..dependency_trees import Evidence, Forest, Neighbours, forests, gather
 from ..grid import Grid
 from ..lexical import Lexical, lexical
-from ..tree_evidence import Evidence, Neighbours, gather
 
-CHILDREN_BUCKETS = 4  # 0, 1, 2, more
+COUNTS = 4  # of children: 0, 1, 2, more
 
 
 @dataclass(frozen=True)
 class Dependency:
     """Heads, relations, children, siblings and typed evidence (Sultan et al., 2014).
 
-    `lemma` and `ppdb`    widen what counts as like words; the first reads the lemma layer, the second PPDB.
-    `threshold`           the Jaro-Winkler similarity from which words are alike.
-    `relation_pairs`      a column for every two relations that meet (`nsubj2dobj`).
+    `lemma` and `ppdb`    count more words as similar; the first reads the lemma layer, the second PPDB.
+    `threshold`           the Jaro-Winkler similarity from which words are similar.
+    `relation_pairs`      a column for each pair of relations (`nsubj2dobj`).
     """
 
     name: str = "dependency"
@@ -49,13 +47,16 @@ class Dependency:
         view = _View.of(grid, likeness)
         agreement = _agreement(view)
         link = [*_head_blocks(view), *_relation_blocks(view, self.relation_pairs), agreement]
-        link.append(_rivals(view, agreement))
+        link.append(_competition(view, agreement))
         return NodeBlocks(tuple(link), tuple(_null_blocks(view)))
 
 
 @dataclass(frozen=True)
 class _View:
-    """What all parts of the family share. `alike` [C] bool; `up` [C] the cell of the two heads, -1 without."""
+    """The values that all parts of the family share.
+
+    `alike` [C] whether the words are similar; `up` [C] the cell of the two heads, -1 without heads.
+    """
 
     grid: Grid
     likeness: Lexical
@@ -75,7 +76,7 @@ class _View:
 
 
 def _cell(grid: Grid, source_token: np.ndarray, target_token: np.ndarray) -> np.ndarray:
-    """[C] the cell in each cell's own pair where two flat tokens meet; -1 where either is -1."""
+    """[C] the cell of two tokens in the pair of each cell; -1 if either token is -1."""
     m = np.where(source_token >= 0, source_token - grid.source_start[grid.pair], -1)
     n = np.where(target_token >= 0, target_token - grid.target_start[grid.pair], -1)
     return grid.cell_at(grid.pair, m, n)
@@ -85,18 +86,18 @@ def _at(values: np.ndarray, index: np.ndarray) -> np.ndarray:
     """values[index], and 0 or False where the index is -1."""
     if not len(values):
         return np.zeros(len(index), dtype=values.dtype)
-    out = values[index]
+    out: np.ndarray = values[index]
     out[index < 0] = 0
     return out
 
 
 def _above(head: np.ndarray) -> np.ndarray:
-    """[T] each token's head's head, -1 without."""
+    """[T] the head of each token's head, -1 without."""
     return np.where(head >= 0, head[head], -1)
 
 
 def _head_blocks(view: _View) -> list[Block]:
-    """The likeness of the heads, of their heads, and of one word with the other's head: one table."""
+    """The similarity of the heads, of their heads, and of one word with the other's head: one table."""
     grid, likeness, source, target = view.grid, view.likeness, view.source, view.target
     s, t = grid.source_token, grid.target_token
     cells = {
@@ -114,7 +115,7 @@ def _head_blocks(view: _View) -> list[Block]:
 
 
 def _relation_blocks(view: _View, pairs: bool) -> list[Block]:
-    """What the two relations say, alone and with the likeness of the heads; one row for each that occurs."""
+    """The two relations, alone and with the similarity of the heads; one row for each combination that occurs."""
     grid, names = view.grid, view.names
     s, t = view.source.relation[grid.source_token], view.target.relation[grid.target_token]
     size = max(len(names), 1)
@@ -152,7 +153,7 @@ def _pair_one_hot(names: list[str], code: np.ndarray, size: int) -> Block:
 
 
 def _one_hot(labels: list[str], index: np.ndarray) -> Block:
-    """Columns only for the labels that occur; -1 stays -1."""
+    """A block with columns for the labels that occur only; -1 stays -1."""
     used, again = np.unique(index[index >= 0], return_inverse=True)
     out = np.full(len(index), -1, dtype=np.int64)
     out[index >= 0] = again
@@ -160,22 +161,22 @@ def _one_hot(labels: list[str], index: np.ndarray) -> Block:
 
 
 def _agreement(view: _View) -> Block:
-    """Children, siblings and typed evidence: one row for each cell that has any, or whose words have children."""
+    """Children, siblings and typed evidence: one row per cell."""
     grid, n_cells = view.grid, view.grid.n_cells
     like = np.flatnonzero(view.alike)
     tree = gather(grid, like, Neighbours.of(view.source, plain=True), Neighbours.of(view.target, plain=True))
-    down = tree[~tree.source_up & ~tree.target_up]
+    down = tree.where(~tree.source_up & ~tree.target_up)
     counts_s, counts_t = view.source.children[grid.source_token], view.target.children[grid.target_token]
     matched = down.matched(n_cells)
     content_s, content_t = _content(view, view.source), _content(view, view.target)
-    content = down[content_s[down.source] & content_t[down.target]].matched(n_cells)
+    content = down.where(content_s[down.source] & content_t[down.target]).matched(n_cells)
     fewer_content = _fewer_content(view, content_s, content_t)
     identical = view.likeness.column("identical")[view.likeness.cell]
     columns = {
         "children.share": matched / np.maximum(np.minimum(counts_s, counts_t), 1),
         "children.jaccard": matched / np.maximum(counts_s + counts_t - matched, 1),
-        "children.identical": _some(down[identical[down.via]].matched(n_cells)),
-        "children.same_relation": _some(down[down.source_label == down.target_label].matched(n_cells)),
+        "children.identical": _some(down.where(identical[down.via]).matched(n_cells)),
+        "children.same_relation": _some(down.where(down.source_label == down.target_label).matched(n_cells)),
         "children.content": content / np.maximum(fewer_content, 1),
         "children.none_alike": ((matched == 0) & (counts_s > 0) & (counts_t > 0)).astype(np.float64),
         "children.both_none": ((counts_s == 0) & (counts_t == 0)).astype(np.float64),
@@ -188,14 +189,14 @@ def _agreement(view: _View) -> Block:
 
 
 def _some(count: np.ndarray) -> np.ndarray:
-    """A count as 0, 1/3, 2/3 or 1: more than three say no more than three."""
-    return np.minimum(count, 3) / 3
+    """A count as 0, 1/3, 2/3 or 1: more than three are no better evidence."""
+    return np.asarray(np.minimum(count, 3) / 3)
 
 
 def _content(view: _View, forest: Forest) -> np.ndarray:
-    """[T] whether a token's relation is one of content words."""
+    """[T] whether a token has the relation of a content word."""
     content = np.array([name not in FUNCTION for name in view.names], dtype=bool)
-    return content[forest.relation]
+    return np.asarray(content[forest.relation])
 
 
 def _fewer_content(view: _View, source: np.ndarray, target: np.ndarray) -> np.ndarray:
@@ -205,17 +206,17 @@ def _fewer_content(view: _View, source: np.ndarray, target: np.ndarray) -> np.nd
     for forest, content, token in sides:
         heads = forest.head[content & (forest.head >= 0)]
         counts.append(np.bincount(heads, minlength=len(forest.head))[token])
-    return np.minimum(*counts)
+    return np.asarray(np.minimum(*counts))
 
 
 def _siblings(view: _View, down: Evidence) -> np.ndarray:
-    """[C] like children of the two heads, without the pairs that the cell's own words take part in."""
+    """[C] similar children of the two heads, without the pairs that contain one of the cell's own words."""
     grid = view.grid
     per_cell = np.bincount(down.cell, minlength=grid.n_cells)
     total = _at(per_cell, view.up)
     own_s = _pairs_with(down.cell, down.source, view.up, grid.source_token)
     own_t = _pairs_with(down.cell, down.target, view.up, grid.target_token)
-    return total - own_s - own_t + (view.alike & (view.up >= 0))
+    return np.asarray(total - own_s - own_t + (view.alike & (view.up >= 0)))
 
 
 def _pairs_with(cell: np.ndarray, token: np.ndarray, where: np.ndarray, whose: np.ndarray) -> np.ndarray:
@@ -239,19 +240,19 @@ def _typed(view: _View, like: np.ndarray) -> dict[str, np.ndarray]:
     rows = np.where(straight, same[labels], crossed[labels])
     content = _content(view, view.source)[found.source] & _content(view, view.target)[found.target]
     return {
-        "evidence.typed": _some(found[rows].matched(n_cells)),
-        "evidence.typed.content": _some(found[rows & content].matched(n_cells)),
-        "evidence.loose": _some(found[straight].matched(n_cells)),
-        "evidence.crossed": _some(found[rows & ~straight].matched(n_cells)),
+        "evidence.typed": _some(found.where(rows).matched(n_cells)),
+        "evidence.typed.content": _some(found.where(rows & content).matched(n_cells)),
+        "evidence.loose": _some(found.where(straight).matched(n_cells)),
+        "evidence.crossed": _some(found.where(rows & ~straight).matched(n_cells)),
     }
 
 
-def _rivals(view: _View, agreement: Block) -> Block:
-    """For cells of like words: how their trees agree, and whether a like word elsewhere is in a better place."""
+def _competition(view: _View, agreement: Block) -> Block:
+    """For cells of similar words: how their trees agree, and whether a similar word elsewhere agrees better."""
     grid, like = view.grid, np.flatnonzero(view.alike)
     index = np.full(grid.n_cells, -1, dtype=np.int64)
     index[like] = np.arange(len(like))
-    values = dict(zip(agreement.names, agreement.table.T[:, like], strict=True))  # type: ignore[union-attr]
+    values = dict(zip(agreement.names, agreement.dense().T[:, like], strict=True))
     head = view.head_alike[like].astype(np.float64)
     no_head = (view.up[like] < 0).astype(np.float64)
     score = 2 * head + values["children.share"] + values["evidence.typed"] + values["siblings.alike"] / 2
@@ -279,7 +280,7 @@ def _rivals(view: _View, agreement: Block) -> Block:
 
 
 def _null_blocks(view: _View) -> list[Block]:
-    """What speaks for a source token's standing alone: its relation, and whether its relatives have like words."""
+    """Evidence that a source token is unaligned: its relation, and whether its relatives have similar words."""
     source, grid = view.source, view.grid
     found = grid.row_max(view.alike.astype(np.float64)) > 0
     head_found = _at(found, source.head)
@@ -296,13 +297,13 @@ def _null_blocks(view: _View) -> list[Block]:
         "children.found": children_found,
         "children.all_missing": (source.children > 0) & (children_found == 0),
     }
-    bucket = np.minimum(source.children, CHILDREN_BUCKETS - 1)
+    count = np.minimum(source.children, COUNTS - 1)
     state = np.where(root, 0, np.where(head_found, 1, 2))
     labels = [f"relation.{name}" for name in view.names]
     with_head = [f"relation.{name}.{how}" for name in view.names for how in ("root", "head_found", "head_missing")]
     return [
         Block(tuple(columns), np.stack([np.asarray(c, dtype=np.float64) for c in columns.values()], axis=1), None),
-        Block(tuple(f"children.count.{i}" for i in range(CHILDREN_BUCKETS)), None, bucket),
+        Block(tuple(f"children.count.{i}" for i in range(COUNTS)), None, count),
         _one_hot(labels, source.relation),
         _one_hot(with_head, source.relation * 3 + state),
     ]

@@ -1,8 +1,8 @@
-"""The ner family: names, and what they have in common.
+"""The ner family: what two names have in common.
 
-In: a `Grid`, with entity labels unless `entities` is off. Out: whether two words are in entities of one type,
-whether the names that they are in share a word ("Mr. Smith" and "John Smith"), and whether one is an acronym of
-what the other is in (U.N. and United Nations). The last two also go by capital letters alone.
+Whether two words are in entities of one type, whether their names share a word ("Mr. Smith" and "John Smith"), and
+whether one is an acronym of the other's name (U.N. and United Nations). The last two also use capital letters
+alone.
 """
 
 from __future__ import annotations
@@ -18,12 +18,16 @@ from ..lexical import lower_form
 from ..name_spans import Span, acronym_cells, entity_spans, name_spans
 
 
+Columns = dict[str, np.ndarray]
+
+
 @dataclass(frozen=True)
 class Ner:
-    """`entities`: read the entity labels; without, capital letters must do."""
+    """`entities`: read the entity labels; without them, names are capitalised words."""
 
     name: str = "ner"
     entities: bool = True
+    resources: tuple[str, ...] = ()
 
     @property
     def requires(self) -> tuple[str, ...]:
@@ -34,12 +38,13 @@ class Ner:
         columns = {f"acronym.{kind}": cells for kind, cells in acronyms.items()}
         any_acronym = np.logical_or.reduce(list(acronyms.values()))
         null = {"acronym.found": grid.row_max(any_acronym.astype(np.float64))}
-        names = _Spans.of(grid, [[name_spans(s.tokens) for s in side] for side in _sides(grid)])
+        sides = [p.source for p in grid.pairs], [p.target for p in grid.pairs]
+        names = _Spans.of(grid, [[name_spans(s.tokens) for s in side] for side in sides])
         _add_spans(grid, names, "name", columns, null)
         link_blocks: list[Block] = []
         null_blocks: list[Block] = []
         if self.entities:
-            spans = [[entity_spans(s.layer("ner")) for s in side] for side in _sides(grid)]
+            spans = [[entity_spans(s.layer("ner")) for s in side] for side in sides]
             _add_spans(grid, _Spans.of(grid, spans), "entity", columns, null)
             link_blocks, null_blocks = _type_blocks(grid)
         link_blocks.append(_sparse(columns, grid.n_cells))
@@ -47,12 +52,8 @@ class Ner:
         return NodeBlocks(tuple(link_blocks), tuple(null_blocks))
 
 
-def _sides(grid: Grid) -> tuple[list, list]:
-    return [p.source for p in grid.pairs], [p.target for p in grid.pairs]
-
-
 def _sparse(columns: dict[str, np.ndarray], n_cells: int) -> Block:
-    """Most cells hold no names: a row for each distinct combination of flags, and none for the rest."""
+    """A row for each distinct combination of flags; most cells have no names, and so no row."""
     flags = np.column_stack(list(columns.values()))
     cells = np.flatnonzero(flags.any(axis=1))
     code = flags[cells] @ (1 << np.arange(flags.shape[1], dtype=np.int64))
@@ -64,7 +65,7 @@ def _sparse(columns: dict[str, np.ndarray], n_cells: int) -> Block:
 
 @dataclass(frozen=True)
 class _Spans:
-    """Which span each token is in, numbered through the side, or -1; the lengths; which tokens are last."""
+    """The spans of both sides: the number of each token's span or -1; their lengths; which tokens are the last."""
 
     source: np.ndarray
     target: np.ndarray
@@ -97,19 +98,20 @@ def _numbered(start: np.ndarray, size: int, spans: Sequence[Sequence[Span]]) -> 
 
 def _last(number: np.ndarray) -> np.ndarray:
     """[T] whether a token is the last of its span."""
-    return (number >= 0) & (np.append(number[1:], -1) != number)
+    return np.asarray((number >= 0) & (np.append(number[1:], -1) != number))
 
 
-def _add_spans(grid: Grid, spans: _Spans, prefix: str, columns: dict, null: dict) -> None:
+def _add_spans(grid: Grid, spans: _Spans, prefix: str, columns: Columns, null: Columns) -> None:
+    """Add the link and NULL columns of one kind of spans."""
     s, t = spans.source[grid.source_token], spans.target[grid.target_token]
     both = (s >= 0) & (t >= 0)
     words = grid.words(lower_form)
     identical = (words.left == words.right)[words.cell]
     code = np.where(both, s * (len(spans.target_length) + 1) + t, -1)
-    met = np.flatnonzero(both & identical)
-    shares = both & np.isin(code, code[met])
-    in_source = _count_of(code, code[met], grid.source_token[met])
-    in_target = _count_of(code, code[met], grid.target_token[met])
+    same = np.flatnonzero(both & identical)
+    shares = both & np.isin(code, code[same])
+    in_source = _count_of(code, code[same], grid.source_token[same])
+    in_target = _count_of(code, code[same], grid.target_token[same])
     covers_source = shares & (in_source == _at(spans.source_length, s))
     covers_target = shares & (in_target == _at(spans.target_length, t))
     columns[f"{prefix}.both"] = both
@@ -132,21 +134,21 @@ def _add_spans(grid: Grid, spans: _Spans, prefix: str, columns: dict, null: dict
 
 
 def _at(values: np.ndarray, index: np.ndarray) -> np.ndarray:
-    return np.append(values, 0)[index]
+    return np.asarray(np.append(values, 0)[index])
 
 
-def _count_of(code: np.ndarray, met: np.ndarray, token: np.ndarray) -> np.ndarray:
-    """[C] how many distinct tokens met under each cell's code."""
-    distinct = np.unique(np.column_stack([met, token]), axis=0)[:, 0]
+def _count_of(code: np.ndarray, found: np.ndarray, token: np.ndarray) -> np.ndarray:
+    """[C] how many distinct tokens were found under the code of each cell."""
+    distinct = np.unique(np.column_stack([found, token]), axis=0)[:, 0]
     return np.searchsorted(distinct, code, side="right") - np.searchsorted(distinct, code, side="left")
 
 
 def _type_blocks(grid: Grid) -> tuple[list[Block], list[Block]]:
-    """The entity types of the two words: same, different, and each two that meet; for NULL the type itself."""
+    """The entity types of the two words: same, different, and each pair of types; for NULL the type itself."""
     number: dict[str, int] = {"": 0}
     sides = []
     for labels in (grid.source_layer("ner"), grid.target_layer("ner")):
-        sides.append(np.array([number.setdefault(_kind(x), len(number)) for x in labels], dtype=np.int64))
+        sides.append(np.array([number.setdefault(_type(x), len(number)) for x in labels], dtype=np.int64))
     names = list(number)
     s, t = sides[0][grid.source_token], sides[1][grid.target_token]
     code, index = np.unique(s * len(names) + t, return_inverse=True)
@@ -155,15 +157,15 @@ def _type_blocks(grid: Grid) -> tuple[list[Block], list[Block]]:
     columns = {"type.same": both & (left == right), "type.different": both & (left != right)}
     table = np.column_stack(list(columns.values())).astype(np.float64)
     titles = tuple(f"type.{names[a] or 'O'}2{names[b] or 'O'}" for a, b in zip(left, right, strict=True))
-    meet = np.where((left == 0) & (right == 0), -1, np.arange(len(code)))
-    used = np.flatnonzero(meet >= 0)
-    meet[used] = np.arange(len(used))
-    link = [Block(tuple(columns), table, index), Block(tuple(titles[i] for i in used), None, meet[index])]
+    used = np.flatnonzero((left > 0) | (right > 0))
+    row = np.full(len(code), -1)
+    row[used] = np.arange(len(used))
+    link = [Block(tuple(columns), table, index), Block(tuple(titles[i] for i in used), None, row[index])]
     null = [Block(tuple(f"type.{name}" for name in names[1:]), None, sides[0] - 1)]
     return link, null
 
 
-def _kind(label: str) -> str:
-    """The type of a BIO label; nothing for O."""
-    prefix, _, kind = label.partition("-")
-    return kind if prefix in ("B", "I") else ""
+def _type(label: str) -> str:
+    """The type of a BIO label; empty for O."""
+    prefix, _, entity_type = label.partition("-")
+    return entity_type if prefix in ("B", "I") else ""

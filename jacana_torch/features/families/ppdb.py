@@ -1,7 +1,6 @@
-"""The ppdb family: words that the paraphrase database pairs.
+"""The ppdb family: words that the paraphrase database (PPDB) pairs, and whether their lemmas are paired.
 
-In: a `Grid` (with lemmas, if asked for). Out: whether two words, or their lemmas, are in PPDB's lexical part, and
-for NULL whether anything in the other sentence is. Identical words are none of its business.
+For NULL: whether any word of the other sentence is a paraphrase. Identical words do not count.
 """
 
 from __future__ import annotations
@@ -21,14 +20,11 @@ class Ppdb:
 
     name: str = "ppdb"
     lemma: bool = True
+    resources: tuple[str, ...] = ("mwa-ppdb",)
 
     @property
     def requires(self) -> tuple[str, ...]:
         return ("lemma",) if self.lemma else ()
-
-    @property
-    def resources(self) -> tuple[str, ...]:
-        return ("mwa-ppdb",)
 
     def __call__(self, grid: Grid) -> NodeBlocks:
         words = grid.words(lower_form, "lemma") if self.lemma else grid.words(lower_form)
