@@ -11,10 +11,11 @@ import os
 import tempfile
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -30,7 +31,7 @@ from .lexical import lower_form
 SENTENCES_AT_A_TIME = 2000
 PAIRS_AT_A_TIME = 20_000
 FORMAT = "jacana-torch counts 1"
-KINDS = ("window", "dependency")
+CONTEXTS = ("window", "dependency")
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,8 @@ class CountedVectors:
     context_total: np.ndarray
     total: int
     contexts: str
+    _number: dict[str, int] = field(init=False, repr=False, compare=False)
+    _tables: list[tuple[sparse.csr_matrix, np.ndarray, np.ndarray]] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         number = {word: i for i, word in enumerate(self.words)}
@@ -59,8 +62,7 @@ class CountedVectors:
 
     def lookup(self, words: Sequence[str]) -> np.ndarray:
         """[len(words)] the row of each word, -1 if it was not counted."""
-        number: dict[str, int] = self._number  # type: ignore[attr-defined]
-        return np.array([number.get(lower_form(word), -1) for word in words], dtype=np.int64)
+        return np.array([self._number.get(lower_form(word), -1) for word in words], dtype=np.int64)
 
     def similarity(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         """[U, 6] association.MEASURES of rows `left` and `right`; 0 where either is -1."""
@@ -70,7 +72,7 @@ class CountedVectors:
             at = known[start : start + PAIRS_AT_A_TIME]
             a, b = left[at], right[at]
             columns = []
-            for table, total, norm in self._tables:  # type: ignore[attr-defined]
+            for table, total, norm in self._tables:
                 x, y = table[a], table[b]
                 dot, shared = _row_sums(x.multiply(y)), _row_sums(x.minimum(y))
                 columns += measures(shared, total[a], total[b], dot, norm[a] * norm[b])
@@ -162,19 +164,19 @@ def count_vectors(
     `min_count`     less frequent words and contexts are left out, but count in the totals.
     `max_contexts`  the number of contexts kept of a word: those most strongly associated with it by the t-test.
     """
-    if contexts not in KINDS:
-        raise ConfigError(f"contexts={contexts!r}: there are {list(KINDS)}")
+    if contexts not in CONTEXTS:
+        raise ConfigError(f"contexts={contexts!r}: must be one of {list(CONTEXTS)}")
     if window < 1 or min_count < 1 or max_contexts < 1:
         raise ConfigError(f"{window=}, {min_count=} and {max_contexts=} must be at least 1")
     words: dict[str, int] = {}
-    kinds: dict[object, int] = words if contexts == "window" else {}  # type: ignore[assignment]
+    context_number: dict[Any, int] = words if contexts == "window" else {}
     table: sparse.csr_matrix | None = None
     for some in _batches(sentences):
         if contexts == "window":
             rows, columns = _window_contexts(some, words, window)
         else:
-            rows, columns = _dependency_contexts(some, words, kinds)
-        table = _added(table, rows, columns, (len(words), len(kinds)))
+            rows, columns = _dependency_contexts(some, words, context_number)
+        table = _added(table, rows, columns, (len(words), len(context_number)))
     if table is None:
         table = sparse.csr_matrix((0, 0), dtype=np.int64)
     return _pruned(list(words), table, contexts, min_count, max_contexts)
@@ -214,7 +216,7 @@ def _window_contexts(
 
 
 def _dependency_contexts(
-    sentences: list[Sentence], words: dict[str, int], kinds: dict[object, int]
+    sentences: list[Sentence], words: dict[str, int], context_number: dict[Any, int]
 ) -> tuple[np.ndarray, np.ndarray]:
     rows, columns = [], []
     for sentence in sentences:
@@ -222,7 +224,7 @@ def _dependency_contexts(
         for form, head, label in zip(forms, sentence.layer("head"), sentence.layer("deprel"), strict=True):
             context = (canonical(label), forms[head] if head >= 0 else None)
             rows.append(words.setdefault(form, len(words)))
-            columns.append(kinds.setdefault(context, len(kinds)))
+            columns.append(context_number.setdefault(context, len(context_number)))
     return np.array(rows, dtype=np.int64), np.array(columns, dtype=np.int64)
 
 

@@ -154,7 +154,8 @@ class Evidence(NamedTuple):
 
     def matched(self, n_cells: int) -> np.ndarray:
         """[C] how many neighbours can be matched at most one to one, seen from the side that has fewer."""
-        return np.minimum(_distinct(self.cell, self.source, n_cells), _distinct(self.cell, self.target, n_cells))
+        source, target = _distinct(self.cell, self.source, n_cells), _distinct(self.cell, self.target, n_cells)
+        return np.asarray(np.minimum(source, target))
 
 
 def _distinct(cell: np.ndarray, token: np.ndarray, n_cells: int) -> np.ndarray:

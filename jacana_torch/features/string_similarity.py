@@ -129,7 +129,7 @@ def similarities(pairs: WordPairs) -> np.ndarray:
         _scored(pairs, Prefix.normalized_similarity, np.flatnonzero(same_first)),
         _scored(pairs, Postfix.normalized_similarity, np.flatnonzero(same_last)),
     )
-    return np.array(columns).T
+    return np.asarray(np.array(columns).T)
 
 
 @computed_once
@@ -165,7 +165,7 @@ def _letters(words: Sequence[str]) -> np.ndarray:
     letters = np.array(lower, dtype=f"<U{_LONG}").view(np.uint32).reshape(-1, _LONG)
     bits = np.uint64(1) << (letters & np.uint32(63)).astype(np.uint64)
     bits[np.arange(_LONG) >= length[:, None]] = 0
-    return np.where(length > _LONG, ~np.uint64(0), np.bitwise_or.reduce(bits, axis=1))
+    return np.where(length > _LONG, ~np.uint64(0), np.asarray(np.bitwise_or.reduce(bits, axis=1)))
 
 
 # Shared n-grams. An n-gram is a number: its characters hashed into 63 bits. Most pairs share no n-gram, which one

@@ -146,7 +146,7 @@ def _labels(grid: Grid, laid: Laid, head_alike: np.ndarray) -> np.ndarray:
     (source, target), (row, column) = parses(grid), laid.canvas.no_positions()
     row[laid.line], column[laid.column_line] = source.relation, target.relation
     row, column = laid.canvas.along_rows(row), laid.canvas.along_columns(column)
-    return 2 * np.where(row == column, row, len(RELATIONS)) + head_alike
+    return np.asarray(2 * np.where(row == column, row, len(RELATIONS)) + head_alike)
 
 
 def _null(grid: Grid) -> Block:

@@ -129,7 +129,7 @@ class _Reader:
         with torch.no_grad():
             layers = torch.stack(word_vectors(self._network, read, lengths, self._layers))
             layers = torch.nn.functional.normalize(layers, dim=-1)
-        parts: tuple[torch.Tensor, ...] = layers.split(lengths, dim=1)
+        parts: tuple[torch.Tensor, ...] = torch.split(layers, lengths, dim=1)
         return {tokens: part.numpy().copy() for tokens, part in zip(sentences, parts, strict=True)}
 
 

@@ -86,7 +86,7 @@ def _values(column: Mapping[str, tuple[Block, int]], names: Sequence[str], cells
         if id(block) not in rows:
             rows[id(block)] = block.index[cells]
         line[: len(cells)] = block.table[:, k][rows[id(block)]]
-    return out.T
+    return np.asarray(out.T)
 
 
 def _index_of(cells: np.ndarray, size: int) -> np.ndarray:
@@ -168,7 +168,7 @@ def anchor_columns(grid: Grid, in_run: np.ndarray, cells: np.ndarray) -> np.ndar
     table[5] = (n < after) | (n > before)
     identical = np.flatnonzero(base[cells] >= 1)
     table[6, identical] = _same_occurrence(grid, cells[identical])
-    return table.T
+    return np.asarray(table.T)
 
 
 def _anchors(grid: Grid, base: np.ndarray, in_run: np.ndarray) -> np.ndarray:

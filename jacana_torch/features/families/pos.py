@@ -77,11 +77,12 @@ def _coarse(words: Sequence[tuple[str]]) -> list[str]:
 
 def _neighbours(grid: Grid, laid: Laid) -> np.ndarray:
     """[places, 5] whether the tags to the left and right match, and both while the words do."""
-    canvas, table = laid.canvas, np.zeros((len(NEIGHBOUR_COLUMNS), laid.canvas.size))
+    canvas = laid.canvas
+    table = np.zeros((len(NEIGHBOUR_COLUMNS), canvas.size))
     match = canvas.field(grid.figure(same_tag), laid.place)
     identical = canvas.field(grid.figure(base_similarity) >= 1.0, laid.place)
     table[0], table[1] = canvas.near(match, -1, -1), canvas.near(match, 1, 1)
     table[2] = table[0] * table[1]
     table[3] = table[2] * canvas.near(match, 0, 0)
     table[4] = table[2] * canvas.near(identical, 0, 0)
-    return table.T
+    return np.asarray(table.T)

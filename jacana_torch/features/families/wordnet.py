@@ -63,7 +63,8 @@ class WordNet:
 
     def _similar(self, grid: Grid, related: np.ndarray) -> np.ndarray:
         same_lemma = grid.figure(Signal(("wordnet.lemma", self), self.key, self._same_lemma))
-        return np.maximum(grid.figure(base_similarity), np.maximum(0.9 * same_lemma, 0.8 * related))
+        by_relation: np.ndarray = np.maximum(0.9 * same_lemma, 0.8 * related)
+        return np.asarray(np.maximum(grid.figure(base_similarity), by_relation))
 
     @property
     def _any(self) -> Signal:
