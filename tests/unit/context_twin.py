@@ -1,4 +1,4 @@
-"""Company, anchors, runs and rivals of one pair's cells, by nested loops over a matrix of likenesses.
+"""Surroundings, anchors, runs and competitors of one pair's cells, by nested loops over a matrix of similarities.
 
 Sums are added up in the order in which the families add them, for a tie decides who wins.
 """
@@ -12,17 +12,17 @@ Row = dict[str, float]
 TIE = 1e-5
 
 
-class Company:
-    """One pair under a matrix `likeness[m][n]`."""
+class Surroundings:
+    """One pair under a matrix `similarity[m][n]`."""
 
-    def __init__(self, twin: Bases, likeness: Matrix) -> None:
-        self.M, self.N, self.likeness = twin.M, twin.N, likeness
+    def __init__(self, twin: Bases, similarity: Matrix) -> None:
+        self.M, self.N, self.similarity = twin.M, twin.N, similarity
         self.content = [
             [class_of(w) not in ("punct", "function") for w in words] for words in (twin.source, twin.target)
         ]
 
     def at(self, m: int, n: int) -> float:
-        return self.likeness[m][n] if 0 <= m < self.M and 0 <= n < self.N else 0.0
+        return self.similarity[m][n] if 0 <= m < self.M and 0 <= n < self.N else 0.0
 
     def cells(self) -> list[tuple[int, int]]:
         return [(m, n) for m in range(self.M) for n in range(self.N)]
@@ -60,14 +60,14 @@ class Company:
             total += d - 1
         return total
 
-    def rivals(self, company: Matrix) -> tuple[list[Row], list[Row]]:
+    def competition(self, score: Matrix) -> tuple[list[Row], list[Row]]:
         """What `competition` says of every cell and every source token."""
-        like = self.likeness
+        like = self.similarity
         row_margin = [[0.0] * self.N for _ in range(self.M)]
         column_margin = [[0.0] * self.N for _ in range(self.M)]
         for m, n in self.cells():
-            row = company[m][n] - max([company[m][j] for j in range(self.N) if j != n], default=-1)
-            column = company[m][n] - max([company[i][n] for i in range(self.M) if i != m], default=-1)
+            row = score[m][n] - max([score[m][j] for j in range(self.N) if j != n], default=-1)
+            column = score[m][n] - max([score[i][n] for i in range(self.M) if i != m], default=-1)
             row_margin[m][n], column_margin[m][n] = row, column
         candidates = [sum(x > 0 for x in row) for row in like]
         suitors = [sum(like[m][n] > 0 for m in range(self.M)) for n in range(self.N)]
@@ -99,14 +99,14 @@ class Company:
                     "null_no_candidate": not alike, "null_some_wins": wins,
                     "null_none_wins": bool(alike) and not wins,
                     "null_margin": max((max(-1, min(1, column_margin[m][n])) for n in alike), default=0),
-                    "null_best_company": min(2, max([0.0, *(company[m][n] for n in alike)])) / 2,
+                    "null_best_company": min(2, max([0.0, *(score[m][n] for n in alike)])) / 2,
                 }
             )  # fmt: skip
         return links, nulls
 
     def again(self) -> tuple[list[Row], list[Row]]:
-        """What `company_of` says: neighbours, anchors and rivals for a family with its own likeness."""
-        links, company = [], [[0.0] * self.N for _ in range(self.M)]
+        """What `context_of` says: neighbours, anchors and competitors for a family with its own similarity."""
+        links, score = [], [[0.0] * self.N for _ in range(self.M)]
         for m, n in self.cells():
             row: Row = {f"near_{d:+d}": self.at(m + d, n + d) for d in (-2, -1, 1, 2)}
             diagonal = sum(row.values()) / 4
@@ -114,6 +114,6 @@ class Company:
             row |= self.anchors(m, n)
             links.append(row)
             anchors = row["left_anchor_similar"] + row["right_anchor_similar"]
-            company[m][n] = self.at(m, n) + 0.5 * diagonal + 0.2 * anchors - 0.1 * self.far(m, n)
-        rivals, nulls = self.rivals(company)
-        return [a | b for a, b in zip(links, rivals, strict=True)], nulls
+            score[m][n] = self.at(m, n) + 0.5 * diagonal + 0.2 * anchors - 0.1 * self.far(m, n)
+        competitors, nulls = self.competition(score)
+        return [a | b for a, b in zip(links, competitors, strict=True)], nulls

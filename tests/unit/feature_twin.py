@@ -1,4 +1,4 @@
-"""What the tests of node families share: random pairs, word-level likeness in plain Python, and the comparison.
+"""Helpers for the tests of node families: random pairs, similarity of words in plain Python, and the comparison.
 
 Nothing here is vectorised or comes from the families; matching forms and word lists have tests of their own.
 """
@@ -41,7 +41,7 @@ def random_sentence(rng: random.Random, longest: int = 8, shortest: int = 1, wor
 
 
 def random_pairs(seed: int, count: int = 6, words=WORDS, longest: int = 8) -> list[SentencePair]:
-    """Targets repeat parts of their sources, so that runs, neighbours and rivals occur; one is 1 x 1."""
+    """Targets repeat parts of their sources, so that runs, neighbours and competitors occur; one is 1 x 1."""
     rng = random.Random(seed)
     pairs = [SentencePair(random_sentence(rng, 1, words=words), random_sentence(rng, 1, words=words))]
     for _ in range(count - 1):
@@ -183,7 +183,7 @@ def variant(word: str) -> str:
 
 
 def base(a: str, b: str) -> float:
-    """The one figure for two forms that neighbours and rivals are weighed by."""
+    """The similarity of two forms that scores of neighbours and competitors use."""
     a, b = a.lower(), b.lower()
     if a == b:
         return 1.0
@@ -289,7 +289,7 @@ def compare(blocks: tuple[Block, ...], expected: list[dict[str, float]], toleran
 
 
 def assert_same_alone(family, pairs: list[SentencePair]) -> None:
-    """A pair has the same features, column by column, alone and in company."""
+    """A pair has the same features, column by column, alone and in a batch."""
     together = FeatureSet({family.name: family})(pairs)
     grid = Grid(pairs)
     for where, start, owner in (

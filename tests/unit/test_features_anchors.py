@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from context_twin import Company
+from context_twin import Surroundings
 from feature_twin import Bases, random_pairs
 
 from jacana_torch.features.families.kinds import ANCHOR_COLUMNS, anchor_columns
@@ -26,16 +26,16 @@ OWN = [
 
 def expected(x: SentencePair, longest: int) -> list[list[float]]:
     twin = Bases(x)
-    company = Company(twin, twin.base)
+    score = Surroundings(twin, twin.base)
     alike = [[b >= 0.9 for b in row] for row in twin.base]
     anchors: dict[int, int] = {}
-    for m, n in company.cells():
+    for m, n in score.cells():
         alone = sum(alike[m]) == 1 == sum(alike[i][n] for i in range(twin.M))
-        telling = (company.content[0][m] and company.content[1][n]) or company.run(m, n) >= longest
+        telling = (score.content[0][m] and score.content[1][n]) or score.run(m, n) >= longest
         if alike[m][n] and alone and telling:
             anchors[m] = n
     rows = []
-    for m, n in company.cells():
+    for m, n in score.cells():
         left = max((k for k in anchors if k < m), default=None)
         right = min((k for k in anchors if k > m), default=None)
         by_left = left is not None and n - anchors[left] == m - left
@@ -62,8 +62,8 @@ def anchored(grid: Grid, in_run: np.ndarray) -> np.ndarray:
 def runs(pairs: list[SentencePair], longest: int) -> np.ndarray:
     found = []
     for x in pairs:
-        company = Company(twin := Bases(x), twin.base)
-        found += [company.run(m, n) >= longest for m, n in company.cells()]
+        score = Surroundings(twin := Bases(x), twin.base)
+        found += [score.run(m, n) >= longest for m, n in score.cells()]
     return np.array(found, dtype=bool)
 
 

@@ -55,8 +55,12 @@ class Twin:
     def met(self, name: str, m: int, n: int) -> dict[str, float]:
         if m < 0 or n < 0:
             return {}
-        likeness = self.bases.base[m][n]
-        return {f"{name}_same": likeness >= 0.9, f"{name}_similar": likeness > 0, f"{name}_differs": likeness == 0}
+        similarity = self.bases.base[m][n]
+        return {
+            f"{name}_same": similarity >= 0.9,
+            f"{name}_similar": similarity > 0,
+            f"{name}_differs": similarity == 0,
+        }
 
     def kin(self, m: int, n: int) -> dict[str, float]:
         ours, theirs = self.children(0, m), self.children(1, n)
@@ -81,7 +85,7 @@ class Twin:
         head = self.alike(self.above(0, m), self.above(1, n))
         return 2 * head + kin["children_share"] + kin["siblings"] / 2
 
-    def rivals(self, m: int, n: int) -> dict[str, float]:
+    def competition(self, m: int, n: int) -> dict[str, float]:
         if not self.alike(m, n):
             return {}
         own = self.worth(m, n)
@@ -108,7 +112,7 @@ class Twin:
             row["identical_head_differs"] = row.get("head_differs", False)
         relation = self.relation[0][m] if self.relation[0][m] == self.relation[1][n] else "different"
         row[f"relation.{relation}.head_{'alike' if self.alike(*up) else 'unlike'}"] = 1
-        return row | self.kin(m, n) | self.rivals(m, n)
+        return row | self.kin(m, n) | self.competition(m, n)
 
     def null(self, m: int) -> dict[str, float]:
         def found(i: int) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from context_twin import Company
+from context_twin import Surroundings
 from feature_twin import Bases, assert_empty_sides, assert_same_alone, compare, random_pairs, table
 from hypothesis import given
 from hypothesis import strategies as st
@@ -38,9 +38,9 @@ OWN = [
 
 def expected(x: SentencePair, window: int) -> tuple[list[dict], list[dict]]:
     twin = Bases(x)
-    own = Company(twin, twin.base)
+    own = Surroundings(twin, twin.base)
     harmonic = sum(1 / d for d in range(1, window + 1))
-    links, company = [], [[0.0] * twin.N for _ in range(twin.M)]
+    links, score = [], [[0.0] * twin.N for _ in range(twin.M)]
     for m, n in own.cells():
         left, right, here = own.at(m - 1, n - 1), own.at(m + 1, n + 1), own.at(m, n)
         row: dict[str, float] = {}
@@ -75,11 +75,11 @@ def expected(x: SentencePair, window: int) -> tuple[list[dict], list[dict]]:
         run = own.run(m, n)
         row |= {f"run>={k}": run >= k for k in (2, 3, 4, 6)} | {"run": min(run, 6) / 6}
         links.append(row)
-        company[m][n] = (
+        score[m][n] = (
             here + 0.5 * row["diagonal"] + 0.3 * row["window_content"] + 0.3 * row["run"] - 0.1 * own.far(m, n)
         )
-    rivals, nulls = own.rivals(company)
-    return [a | b for a, b in zip(links, rivals, strict=True)], nulls
+    competitors, nulls = own.competition(score)
+    return [a | b for a, b in zip(links, competitors, strict=True)], nulls
 
 
 @pytest.mark.parametrize("window", [3, 1, 5])
@@ -144,13 +144,13 @@ def drawn(shape, seed: int) -> tuple[list[SentencePair], np.random.Generator]:
     return [SentencePair(a, b) for a, b in sides], rng
 
 
-def companies(pairs: list[SentencePair], flat: np.ndarray) -> list[Company]:
+def surroundings(pairs: list[SentencePair], flat: np.ndarray) -> list[Surroundings]:
     out, rest = [], flat.tolist()
     for x in pairs:
         twin = Bases(x)
         rows = [rest[m * twin.N : (m + 1) * twin.N] for m in range(twin.M)]
         rest = rest[twin.M * twin.N :]
-        out.append(Company(twin, rows))
+        out.append(Surroundings(twin, rows))
     return out
 
 
@@ -171,7 +171,7 @@ def test_run_length(shape, seed, share, turned):
     grid, laid = grid_of(pairs, turned)
     match = (rng.random(grid.n_cells) < share).astype(float)
     got = run_length(laid.canvas, laid.canvas.field(match, laid.place))
-    expected_runs = [c.run(m, n, LONGEST_RUN) for c in companies(pairs, match) for m, n in c.cells()]
+    expected_runs = [c.run(m, n, LONGEST_RUN) for c in surroundings(pairs, match) for m, n in c.cells()]
     assert got[laid.place].tolist() == expected_runs
 
 
@@ -181,11 +181,11 @@ def test_competition(shape, seed, turned):
     pairs, rng = drawn(shape, seed)
     grid, laid = grid_of(pairs, turned)
     base = rng.choice([0.0, 0.0, 0.6, 0.9, 1.0], grid.n_cells)
-    company = base + rng.integers(-3, 8, grid.n_cells) / 4
-    link, null = competition(laid.canvas, spread(laid, base), spread(laid, company))
+    score = base + rng.integers(-3, 8, grid.n_cells) / 4
+    link, null = competition(laid.canvas, spread(laid, base), spread(laid, score))
     links, nulls = [], []
-    for likeness, weighed in zip(companies(pairs, base), companies(pairs, company), strict=True):
-        rows, nothing = likeness.rivals(weighed.likeness)
+    for similarity, scored in zip(surroundings(pairs, base), surroundings(pairs, score), strict=True):
+        rows, nothing = similarity.competition(scored.similarity)
         links += rows
         nulls += nothing
     check((Block(*table_of(link), laid.place),), links)
@@ -204,13 +204,13 @@ def test_content_neighbours_and_context_of(shape, seed, turned):
     pairs, rng = drawn(shape, seed)
     grid, laid = grid_of(pairs, turned)
     similarity = rng.choice([0.0, 0.0, 0.5, 0.9, 1.0], grid.n_cells)
-    twins = companies(pairs, similarity)
+    twins = surroundings(pairs, similarity)
     columns = content_neighbours(grid, laid, spread(laid, similarity))
     expected_anchors = [c.anchors(m, n) for c in twins for m, n in c.cells()]
     for k, row in enumerate(expected_anchors):
         assert {name: bool(v[laid.place[k]]) for name, v in columns.items()} == row
     again = [c.again() for c in twins]
-    (near, rivals), null = context_of(grid, "test", lambda: similarity)
-    check((near, rivals), [row for links, _ in again for row in links])
+    (near, competitors), null = context_of(grid, "test", lambda: similarity)
+    check((near, competitors), [row for links, _ in again for row in links])
     check((null,), [row for _, nulls in again for row in nulls])
     assert context_of(grid, "test", list)[1].table.tolist() == null.table.tolist()  # computed once

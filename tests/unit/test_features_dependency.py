@@ -59,14 +59,14 @@ class Twin:
         self.relation = [[{"partmod": "acl"}.get(r, r) for r in s.layer("deprel")] for s in self.sides]
         self.size = [len(s) for s in self.sides]
 
-    def likeness(self, m: int, n: int) -> dict[str, bool]:
+    def similarity(self, m: int, n: int) -> dict[str, bool]:
         a, b = self.sides[0].tokens[m].lower(), self.sides[1].tokens[n].lower()
         lemma = self.sides[0].layer("lemma")[m] == self.sides[1].layer("lemma")[n]
         alike = a == b or lemma or frozenset((a, b)) in SPELT_ALIKE
         return {"identical": a == b, "lemma": lemma, "similar": alike}
 
     def alike(self, m: int, n: int) -> bool:
-        return m >= 0 and n >= 0 and self.likeness(m, n)["similar"]
+        return m >= 0 and n >= 0 and self.similarity(m, n)["similar"]
 
     def up(self, side: int, token: int) -> int:
         return self.head[side][token] if token >= 0 else -1
@@ -100,7 +100,7 @@ class Twin:
         places = {"head": (hm, hn), "grandparent": (self.up(0, hm), self.up(1, hn)),
                   "source_head_to_target": (hm, n), "source_to_target_head": (m, hn)}  # fmt: skip
         for prefix, (i, j) in places.items():
-            for name, value in (self.likeness(i, j) if i >= 0 and j >= 0 else {}).items():
+            for name, value in (self.similarity(i, j) if i >= 0 and j >= 0 else {}).items():
                 out[f"{prefix}.{name}"] = value
         r, t = self.relation[0][m], self.relation[1][n]
         same = r == t or any(r in group and t in group for group in SAME_MEANING)
@@ -134,7 +134,7 @@ class Twin:
         out = {
             "children.share": hits / max(1, min(len(cm), len(cn))),
             "children.jaccard": hits / max(1, len(cm) + len(cn) - hits),
-            "children.identical": min(3, self.matched([x for x in rows if self.likeness(*x)["identical"]])) / 3,
+            "children.identical": min(3, self.matched([x for x in rows if self.similarity(*x)["identical"]])) / 3,
             "children.same_relation": min(3, self.matched(same)) / 3,
             "children.content": content / max(1, min(len(content_m), len(content_n))),
             "children.none_alike": not hits and bool(cm) and bool(cn),
@@ -164,7 +164,7 @@ class Twin:
                         found["typed.content"].append((k, x))
         return {f"evidence.{name}": min(3, self.matched(rows)) / 3 for name, rows in found.items()}
 
-    def rivals(self, m: int, n: int) -> dict[str, float]:
+    def competition(self, m: int, n: int) -> dict[str, float]:
         def score(i: int, j: int) -> float:
             a = self.agreement(i, j)
             head = self.alike(self.up(0, i), self.up(1, j))
@@ -230,12 +230,12 @@ def test_every_column_of_every_cell_equals_the_twin(seed):
         same_class = link[c].pop("relation.same_class", 0)
         if twin.relation[0][m] == twin.relation[1][n]:
             assert same_class == 1
-        assert link[c] == nonzero(twin.cell(m, n) | twin.rivals(m, n))
+        assert link[c] == nonzero(twin.cell(m, n) | twin.competition(m, n))
     for token in range(len(grid.source_pair)):
         assert null[token] == nonzero(twins[grid.source_pair[token]].null(int(grid.source_position[token])))
 
 
-def test_a_pair_has_the_same_features_in_any_company():
+def test_features_do_not_depend_on_the_batch():
     pairs = random_pairs(99)
     together, start = written_out(Dependency()(Grid(pairs)).link), 0
     for pair in pairs:

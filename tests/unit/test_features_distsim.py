@@ -199,8 +199,8 @@ def test_dependency_contexts_are_relation_and_head():
     assert vectors.words == ("cats", "purr", "dogs", "hunt") and vectors.total == 6
     assert vectors.counts.toarray().sum() == 6
     cats, purr, dogs, hunt = vectors.lookup(["cats", "purr", "dogs", "hunt"])
-    likeness = vectors.similarity(np.array([cats, purr, cats]), np.array([dogs, hunt, purr]))
-    assert (likeness[0] > 0).all() and likeness[1][[2, 5]] == pytest.approx(1.0) and not likeness[2].any()
+    similarity = vectors.similarity(np.array([cats, purr, cats]), np.array([dogs, hunt, purr]))
+    assert (similarity[0] > 0).all() and similarity[1][[2, 5]] == pytest.approx(1.0) and not similarity[2].any()
 
 
 def test_only_the_strongest_contexts_are_kept():

@@ -177,7 +177,7 @@ def test_every_column_of_every_cell_equals_the_twin(seed):
         assert set(null[t]) == twins[grid.source_pair[t]].null(int(grid.source_position[t]))
 
 
-def test_a_pair_has_the_same_features_in_any_company():
+def test_features_do_not_depend_on_the_batch():
     pairs = random_pairs(77)
     together, start = written_out(Ner()(Grid(pairs)).link), 0
     for pair in pairs:

@@ -72,7 +72,7 @@ def test_columns_by_hand():
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_pair_has_the_same_features_in_any_company(seed):
+def test_features_do_not_depend_on_the_batch(seed):
     assert_same_alone(Pos(), random_pairs(seed + 20) + OWN)
 
 

@@ -71,7 +71,7 @@ def test_every_cell_equals_a_set_of_pairs(seed):
             t += 1
 
 
-def test_a_pair_has_the_same_features_in_any_company():
+def test_features_do_not_depend_on_the_batch():
     pairs = random_pairs(9)
     together = Ppdb()(Grid(pairs)).link[0].dense()
     alone = np.vstack([Ppdb()(Grid([pair])).link[0].dense() for pair in pairs])

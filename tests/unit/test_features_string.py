@@ -1,4 +1,4 @@
-"""Likeness of two words: every column of every cell against plain Python, the measures against jellyfish too."""
+"""Similarity of two words: every column of every cell against plain Python, the measures against jellyfish too."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def expected_nulls(pairs: list[SentencePair], threshold: float) -> list[dict[str
         for m, word in enumerate(twin.source):
             cells = [two_words(word, other, threshold) for other in twin.target]
             best = {c: max(cell[c] for cell in cells) for c in ("identical_ci", "same_word", "max")}
-            rivals = [
+            competitors = [
                 max(twin.base[i][n] for i in range(twin.M)) - twin.base[m][n]
                 for n in range(twin.N)
                 if twin.base[m][n] > 0
@@ -126,7 +126,7 @@ def expected_nulls(pairs: list[SentencePair], threshold: float) -> list[dict[str
             row = {
                 "bias": 1, "best_identical": best["identical_ci"], "best_same": best["same_word"],
                 "best_max": best["max"], "no_same": 1 - best["same_word"], "nothing_alike": best["max"] < 0.5,
-                "rival": max(rivals, default=0), f"class={class_of(word)}": 1,
+                "rival": max(competitors, default=0), f"class={class_of(word)}": 1,
             }  # fmt: skip
             if not best["same_word"]:
                 row[f"unmatched={class_of(word)}"] = 1
@@ -229,7 +229,7 @@ def test_columns_by_hand():
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_pair_has_the_same_features_in_any_company(seed):
+def test_features_do_not_depend_on_the_batch(seed):
     assert_same_alone(String(), random_pairs(seed + 10) + OWN)
 
 

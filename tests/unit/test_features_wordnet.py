@@ -9,7 +9,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from context_twin import Company
+from context_twin import Surroundings
 from feature_twin import Bases, assert_empty_sides, assert_same_alone, compare, random_pairs, table
 
 from jacana_torch import resources
@@ -66,7 +66,7 @@ def expected(x: SentencePair, tags: bool, depth: int) -> tuple[list[dict], list[
     source, target = keys(twin, x.source, twin.source, tags), keys(twin, x.target, twin.target, tags)
     rows: list[list[dict]] = [[{} for _ in target] for _ in source]
     related = [[0.0] * twin.N for _ in source]
-    likeness = [[0.0] * twin.N for _ in source]
+    similarity = [[0.0] * twin.N for _ in source]
     for m, (a, p, a_known) in enumerate(source):
         for n, (b, q, b_known) in enumerate(target):
             found = ask((a, p), (b, q), depth) if a_known and b_known else dict.fromkeys(RELATIONS, False)
@@ -75,11 +75,11 @@ def expected(x: SentencePair, tags: bool, depth: int) -> tuple[list[dict], list[
             unlike = twin.base[m][n] < 0.9
             rows[m][n] = {name: value and unlike for name, value in found.items()}
             related[m][n] = float(found["any"] and unlike)
-            likeness[m][n] = max(twin.base[m][n], 0.9 * (a == b), 0.8 * related[m][n])
-    around = Company(twin, related)
-    company, company_nulls = Company(twin, likeness).again()
+            similarity[m][n] = max(twin.base[m][n], 0.9 * (a == b), 0.8 * related[m][n])
+    around = Surroundings(twin, related)
+    score, company_nulls = Surroundings(twin, similarity).again()
     links, nulls = [], []
-    for (m, n), row in zip(around.cells(), company, strict=True):
+    for (m, n), row in zip(around.cells(), score, strict=True):
         other = 1 - related[m][n]
         links.append(
             rows[m][n] | row | {
