@@ -68,7 +68,7 @@ class Remembered:
     def softmax_margin(self, gold, *costs: float) -> float:
         return log_sum(score + cost(path, gold, *costs) for score, path in self.paths()) - self.score(gold)
 
-    def chances(self) -> list:
+    def posteriors(self) -> list:
         """[M][N+1]"""
         counts = self.counts()
         return [[counts["node", (m, n)] for n in range(len(row))] for m, row in enumerate(self.node)]

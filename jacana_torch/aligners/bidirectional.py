@@ -1,4 +1,4 @@
-"""Two one-to-many aligners, one a direction, and a symmetrizer that makes one many-to-many alignment of theirs."""
+"""Two one-to-many aligners, one per direction, and a symmetrizer that makes their links one alignment."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..errors import ConfigError
 from ..symmetrize import BY_LINKS, Symmetrizer, name_of, symmetrizer
 from ..types import Alignment, Example, SentencePair, resources_of
 from .base import CannotExplain, OneWay, Trainable, TrainingReport, Watcher
-from .combination import Weighing
+from .combination import Combination
 from .crf import Crf
 from .posterior import Posterior, aligned, both_ways
 
@@ -23,22 +23,24 @@ if TYPE_CHECKING:
 
 @dataclass
 class Bidirectional:
-    """`forward` aligns source to target, `backward` target to source; `symmetrize` (a function, or its name) joins
-    the two. A `Posterior` goes by the chances of all links in both, which needs two chains (Crf).
+    """Align in both directions and symmetrize.
 
-    `weighing` is what two chains' chances come to; confidences are such, whatever symmetrizer chose the links.
+    `forward` aligns source to target, `backward` target to source; `symmetrize` (a function or its name) joins them. A
+    `Posterior` needs the posteriors of all links, and so two chains (Crf). `combination` makes one calibrated
+    probability of the two posteriors of a link; confidences are such probabilities, whichever symmetrizer chose the
+    links.
     """
 
     forward: Trainable
     backward: Trainable
     symmetrize: Symmetrizer | Posterior | str = "intersection"
-    weighing: Weighing = field(default_factory=Weighing)
+    combination: Combination = field(default_factory=Combination)
 
     def __post_init__(self) -> None:
-        join = self._join()  # an unknown name is an error now, not after an hour's training
+        join = self._join()  # an unknown name is an error now, not after training
         for part, aligner in (("forward", self.forward), ("backward", self.backward)):
             if not isinstance(aligner, Trainable):
-                raise ConfigError(f"{part}={aligner!r} is no aligner that can be trained")
+                raise ConfigError(f"{part}={aligner!r} is not a trainable aligner")
             if isinstance(aligner, OneWay):
                 aligner.part = part
         if isinstance(join, Posterior):
@@ -71,7 +73,7 @@ class Bidirectional:
         if not isinstance(self.symmetrize, Posterior) or report.interrupted:
             return report
         try:
-            self.weighing = self.symmetrize.learn(*self._two_chains(), examples) or self.weighing
+            self.combination = self.symmetrize.learn(*self._two_chains(), examples) or self.combination
         except KeyboardInterrupt:  # the directions are done
             return replace(report, converged=False, interrupted=True)
         return report
@@ -79,7 +81,7 @@ class Bidirectional:
     def directions(
         self, pairs: Sequence[SentencePair], confidence: bool = True
     ) -> tuple[list[Alignment], list[Alignment]]:
-        """Both directions' alignments, both as source to target."""
+        """Return the alignments of both directions, from source to target."""
         if chains := self.chains():
             return _together(*chains, pairs, confidence)
         backward = self.backward.align([pair.flip() for pair in pairs])
@@ -93,14 +95,14 @@ class Bidirectional:
     ) -> list[Alignment]:
         join = self._join(symmetrize)
         if isinstance(join, Posterior):
-            return aligned(*self._two_chains(), pairs, join, self.weighing, confidence)
+            return aligned(*self._two_chains(), pairs, join, self.combination, confidence)
         chains = self.chains()
-        if chains and _function(join) in BY_LINKS.values():  # which look at links alone
-            return aligned(*chains, pairs, join, self.weighing, confidence)
+        if chains and _function(join) in BY_LINKS.values():  # these look at links alone
+            return aligned(*chains, pairs, join, self.combination, confidence)
         return [join(f, b) for f, b in zip(*self.directions(pairs, confidence), strict=True)]
 
     def _join(self, asked: Symmetrizer | Posterior | str | None = None) -> Symmetrizer | Posterior:
-        """What joins the directions, if need be instead of its own way."""
+        """Return what joins the directions: the one asked for, else its own."""
         join = asked or self.symmetrize
         if not isinstance(join, str):
             return join
@@ -110,7 +112,7 @@ class Bidirectional:
         return made
 
     def chains(self) -> tuple[Crf, Crf] | None:
-        """Both directions, if they are chains over single words."""
+        """Return both directions if they are chains (Crf), else None."""
         one, other = self.forward, self.backward
         if isinstance(one, Crf) and isinstance(other, Crf):
             return one, other
@@ -123,7 +125,7 @@ class Bidirectional:
             return None
         out = [np.zeros((len(pair.source), len(pair.target))) for pair in pairs]
         for places, both in both_ways(*chains, pairs):
-            flat = self.weighing.chances(*both.posteriors())
+            flat = self.combination.combine(*both.posteriors())
             for place, own in zip(places, np.split(flat, both.grid.cell_start[1:]), strict=True):
                 out[place] = own.reshape(out[place].shape)
         return out
@@ -132,20 +134,20 @@ class Bidirectional:
         chains = self.chains()
         if chains is None:
             raise ConfigError(
-                "symmetrize=posterior needs the chances of all links, which "
-                f"{type(self.forward).__name__} does not tell: choose one of {', '.join(BY_LINKS)}"
+                f"symmetrize=posterior needs the posteriors of all links, which {type(self.forward).__name__} does "
+                f"not give: choose one of {', '.join(BY_LINKS)}"
             )
         return chains
 
     def explain(
         self, pairs: Sequence[SentencePair], symmetrize: Symmetrizer | Posterior | str | None = None
     ) -> Iterator[Explanation]:
-        """What features say of the links in either direction, and what was made of the two."""
-        from ..explain.linear import explained
+        """Explain the links of both directions, and of the alignment that they are joined to."""
+        from ..explain.chains import explained
 
         chains = self.chains()
         if chains is None:
-            raise CannotExplain(f"only two chains of single words can, and {type(self.forward).__name__} is none")
+            raise CannotExplain(f"two chains (Crf) can be explained, {type(self.forward).__name__} cannot")
         join = symmetrize or self.symmetrize
         self._join(join)  # an unknown name is an error now, not at the first explanation
         return explained(*chains, pairs, partial(self.align, symmetrize=join), name_of(join).replace("_", "-"))
@@ -153,19 +155,19 @@ class Bidirectional:
     def state(self) -> dict[str, np.ndarray | list[str]]:
         parts = {"forward": self.forward.state(), "backward": self.backward.state()}
         state = {f"{part}.{key}": value for part, own in parts.items() for key, value in own.items()}
-        return state if self.weighing == Weighing() else {**state, **self.weighing.state()}
+        return state if self.combination == Combination() else {**state, **self.combination.state()}
 
     def restore(self, state: Mapping[str, np.ndarray | list[str]]) -> None:
         for part, aligner in (("forward", self.forward), ("backward", self.backward)):
             mine = {k.removeprefix(f"{part}."): v for k, v in state.items() if k.startswith(f"{part}.")}
             aligner.restore(mine)
-        self.weighing = Weighing.restored(state)
+        self.combination = Combination.restored(state)
 
 
 def _together(
     one: Crf, other: Crf, pairs: Sequence[SentencePair], confidence: bool
 ) -> tuple[list[Alignment], list[Alignment]]:
-    """As each aligner for itself, but what is known of two words in one direction serves the other."""
+    """Align in each direction; features of word pairs are computed once for the two."""
     forward = [Alignment(len(pair.source), len(pair.target)) for pair in pairs]
     backward = list(forward)
     for places, both in both_ways(one, other, pairs):
@@ -175,5 +177,5 @@ def _together(
 
 
 def _function(join: object) -> object:
-    """What a config, which makes partial functions, names."""
+    """Return the function that a config names; configs make partial functions."""
     return join.func if isinstance(join, partial) else join

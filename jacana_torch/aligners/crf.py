@@ -1,6 +1,6 @@
-"""The conditional random field: each source token takes a target position or NULL, in one direction.
+"""The conditional random field in one direction: each source token takes a target position or NULL.
 
-Examples in, weights by feature name out; pairs in, alignments with posteriors out. `Bidirectional` runs two.
+`Bidirectional` trains one for each direction.
 """
 
 from __future__ import annotations
@@ -13,38 +13,41 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..crf.decoding import decoded, grids
+from ..crf.kernel import Flat
 from ..crf.layout import Layout
-from ..crf.linear import RawBlock
-from ..crf.scoring import Scorer, known_columns, node_scores, numbered
-from ..crf.spaces import PLAIN, REMEMBERING
+from ..crf.links import decoded
+from ..crf.scores import ChainScores, RawBlock, Scorer, known_columns, node_scores, numbered
+from ..crf.state_space import PLAIN, REMEMBERING
 from ..crf.states import POLICIES, readings
 from ..errors import ConfigError, ModelError
-from ..features.api import Block, EdgeFamily, NodeFamily
+from ..features.api import Block, EdgeFamily, Grouped, NodeFamily
 from ..features.featureset import FeatureBatch, FeatureSet
+from ..features.grid import grids
 from ..features.joining import join
 from ..symmetrize import Symmetrizer
 from ..types import Alignment, Example, SentencePair
 from ..util.device import usable_device
+from ..util.geometry import Geometry
 from .base import Step, TrainingReport, Watcher, learnable
-from .pruning import Among, mattering
 
 if TYPE_CHECKING:
-    from ..crf.flat import Flat
-    from ..crf.objective import Lattices
     from ..explain import Explanation
+    from ..optimize.minimise import Closure, Result
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """Pairs by their sizes, which of them have words on both sides, and the lattices of those under `names`."""
+    """Pairs with their features: sizes, the places of those with words on both sides, and their scores by weight.
+
+    The scores are linear in the weights of `names`.
+    """
 
     sizes: list[tuple[int, int]]
     full: list[int]
     names: list[str]
-    lattices: Lattices | None
+    scores: ChainScores | None
 
 
 @dataclass
@@ -53,13 +56,13 @@ class Crf:
 
     `families`    feature families by name; `drop` leaves some out.
     `l2`          inverse variance of the Gaussian prior on the weights; `priors` multiplies it for columns by the
-                  beginning of their names (the longest that fits), e.g. `{"pos.": 4}`.
+                  longest matching beginning of their names, e.g. `{"pos.": 4}`.
     `cost_null`, `cost_link`  softmax-margin cost of a wrong state where gold is NULL, where gold is a link.
-    `policy`      which link trains where a source token has several (see crf/states.py); of several policies, each
-                  chooses for an equal share.
-    `remember`    whether NULL keeps the last linked position, so that jumps go on across it (see crf/spaces.py).
-    `prune`       columns that change no score by this much (weight times value) go, and the others are trained on.
-    `start`       the weight that every feature starts from; the optimum does not depend on it.
+    `policy`      which link trains where a source token has several (see crf/states.py); if several policies are
+                  named, each chooses for an equal share.
+    `remember`    whether NULL remembers the last link, so that jumps go on across it (see crf/state_space.py).
+    `prune`       columns that change no score by this much (weight times value) are removed, and the rest trained on.
+    `start`       initial value of all weights; the optimum does not depend on it.
     `batch_cells` how many lattice cells go through inference at once.
     """
 
@@ -114,19 +117,21 @@ class Crf:
     def fit(
         self, examples: Sequence[Example], dev: Sequence[Example] = (), watch: Watcher | None = None
     ) -> TrainingReport:
-        from ..crf.objective import Objective  # starts torch, which aligning does without
+        from ..crf.objective import Objective  # imports torch, which aligning does without
         from ..optimize.minimise import minimise
 
-        examples = sorted(learnable(examples), key=lambda e: len(e.pair.target))  # what features work quickest on
+        examples = sorted(
+            learnable(examples), key=lambda e: len(e.pair.target)
+        )  # features are fastest in this order
         batch = self.features([e.pair for e in examples])
         names = sorted({*batch.names(), *self.names})
         known = dict(zip(self.names, self.weights, strict=True))
         first = np.array([known.get(name, 0.0 if known else self.start) for name in names])
         gold = [readings(e.gold, self._policies) for e in examples if e.gold is not None]
-        dropped = sum(g.dropped for g in gold)
         l2 = self.l2 * prior_factors(names, self.priors)
         costs = {"cost_null": self.cost_null, "cost_link": self.cost_link}
-        objective = Objective(self._lattices(batch, names), [g.paths for g in gold], l2, costs)
+        scores = self.chain_scores(batch, names)
+        objective = Objective(scores, [g.paths for g in gold], l2, costs, self.batch_cells, self.device)
 
         def step(iteration: int, x: np.ndarray, loss: float, gradient_norm: float) -> None:
             self.names, self.weights = names, x
@@ -138,114 +143,116 @@ class Crf:
             max_iterations=self.max_iterations,
             tolerance=self.tolerance,
             curvature=float(l2.min()),
-            history=100,  # short memories take up to eight times the steps on features as correlated as these
+            history=100,  # shorter memories take up to eight times the steps on features as correlated as these
         )
         result, done = search(objective, first, callback=step), 0
         self.names, self.weights = names, result.x
         if self.prune and not result.interrupted:
-            among, done = Among(objective, mattering(batch, names, result.x, self.prune)), result.iterations
-            log.info("%s: %d of %d columns matter, the others go", self.part, among.kept.sum(), len(names))
+            kept, done = mattering(batch, names, result.x, self.prune), result.iterations
+            log.info("%s: %d of %d columns are kept, the others removed", self.part, kept.sum(), len(names))
 
-            def later(iteration: int, x: np.ndarray, *rest: float) -> None:
-                step(done + iteration, among.whole(x), *rest)  # whoever watches sees the same columns throughout
+            def later(iteration: int, x: np.ndarray, loss: float, gradient_norm: float) -> None:
+                step(done + iteration, scattered(x, kept), loss, gradient_norm)  # the same columns throughout
 
-            result = search(among, result.x[among.kept], callback=later)
-            self.names, self.weights = [names[k] for k in np.flatnonzero(among.kept)], result.x
+            result = search(among(objective, kept), result.x[kept], callback=later)
+            self.names, self.weights = [names[k] for k in np.flatnonzero(kept)], result.x
+        return self._report(result, done, examples, sum(g.dropped for g in gold))
+
+    def _report(self, result: Result, done: int, examples: Sequence[Example], dropped: int) -> TrainingReport:
+        iterations = done + result.iterations
         log.info(
             "%s: loss %.6f after %d iterations, %d evaluations (%s)",
-            self.part,
-            result.loss,
-            done + result.iterations,
-            result.evaluations,
-            result.message,
-        )
-        return TrainingReport(
-            {self.part: result.loss}, {self.part: done + result.iterations}, result.converged, result.interrupted,
-            dropped, sum(len(e.gold.links) for e in examples if e.gold is not None),
+            self.part, result.loss, iterations, result.evaluations, result.message,
         )  # fmt: skip
+        links = sum(len(e.gold.links) for e in examples if e.gold is not None)
+        return TrainingReport(
+            {self.part: result.loss}, {self.part: iterations}, result.converged, result.interrupted, dropped, links
+        )
 
-    def _lattices(self, batch: FeatureBatch, names: Sequence[str]) -> Lattices:
-        from ..crf.objective import lattices
-
+    def chain_scores(self, batch: FeatureBatch, names: Sequence[str]) -> ChainScores:
+        """Return the scores of a batch of features as functions of the weights of `names`."""
         number = {name: i for i, name in enumerate(names)}
-        layout = self.layout(batch.n_source, batch.n_target)
+        layout = self.layout(Geometry(batch.n_source, batch.n_target))
 
         def known(blocks: Sequence[Block]) -> list[RawBlock]:
             return [known_columns(block, numbered(block.names, number)) for block in blocks]
 
         blocks: dict[str, Sequence[RawBlock]] = {"null": known(batch.null), "link": known(batch.link)}
-        for space in ("edge", "start", "end"):
-            per_length = getattr(batch, space)
+        for kind, per_length in (("edge", batch.edge), ("start", batch.start), ("end", batch.end)):
             of_lengths = zip(*(per_length[n] for n in layout.distinct), strict=True)
-            blocks[space] = known([join(blocks_of_family) for blocks_of_family in of_lengths])
-        return lattices(layout, blocks, len(names))
+            blocks[kind] = known([join(blocks_of_family) for blocks_of_family in of_lengths])
+        return ChainScores.of(layout, blocks, len(names), self.device)
 
-    def layout(self, n_source: np.ndarray, n_target: np.ndarray) -> Layout:
-        """Where the scores of pairs of these lengths stand."""
-        space = REMEMBERING if self.remember else PLAIN
-        return Layout(n_source, n_target, self.batch_cells, self.device, space)
+    def layout(self, geometry: Geometry) -> Layout:
+        """Return where the scores of the pairs of a geometry stand."""
+        return Layout(geometry, REMEMBERING if self.remember else PLAIN)
 
     # Alignment
 
     def prepared(self, pairs: Sequence[SentencePair]) -> Prepared:
-        """Pairs with their features looked up, to be decoded as often as the weights change."""
+        """Compute the features of pairs, to be decoded as often as the weights change."""
         sizes = [(len(p.source), len(p.target)) for p in pairs]
         full = sorted((k for k, (m, n) in enumerate(sizes) if m and n), key=lambda k: sizes[k][1])
-        if full and not self.names:
-            raise ModelError(f"the {self.part} direction has not been trained: fit it, or go on with resume=DIR")
-        space = self._lattices(self.features([pairs[k] for k in full]), self.names) if full else None
-        return Prepared(sizes, full, self.names, space)
+        if full:
+            self._check_trained()
+        scores = self.chain_scores(self.features([pairs[k] for k in full]), self.names) if full else None
+        return Prepared(sizes, full, self.names, scores)
 
     def decode(self, prepared: Prepared, confidence: bool = True) -> list[Alignment]:
-        """Viterbi links; `confidence` adds posteriors, and as the score log p(states | pair) per source token."""
+        """Align prepared pairs by Viterbi.
+
+        `confidence` adds posteriors and, as the score, log p(states | pair) per source token.
+        """
+        import torch  # training, which prepares pairs, has imported it
+
         out = [Alignment(m, n) for m, n in prepared.sizes]
-        if prepared.lattices is None:
+        if prepared.scores is None:
             return out
         if prepared.names != self.names:
             raise ValueError("these pairs were prepared for another set of features")
-        found = decoded(prepared.lattices.layout, prepared.lattices.numbers(self.weights), confidence)
+        weights = torch.as_tensor(self.weights, dtype=torch.float64, device=self.device)
+        flat = [x.cpu().numpy() for x in prepared.scores.flat(weights)]
+        found = decoded(prepared.scores.layout, flat, self.device, confidence)
         for place, alignment in zip(prepared.full, found, strict=True):
             out[place] = alignment
         return out
 
     def align(self, pairs: Sequence[SentencePair], confidence: bool = True) -> list[Alignment]:
-        """As decode(prepared(pairs)), without keeping features: each family is scored and forgotten."""
+        """Do what decode(prepared(pairs)) does without keeping features: each family is scored and forgotten."""
         out = [Alignment(len(pair.source), len(pair.target)) for pair in pairs]
         for places, grid in grids(pairs, self.batch_cells):
             (nodes,) = node_scores(grid, self.scorer())
-            found = self.decode_scores(grid.n_source, grid.n_target, nodes, confidence)
-            for place, alignment in zip(places, found, strict=True):
+            for place, alignment in zip(places, decoded(*self.scored(grid, nodes), confidence), strict=True):
                 out[place] = alignment
         return out
 
     def align_links(self, pairs: Sequence[SentencePair]) -> list[Alignment]:
-        """The links that `align` finds, without posteriors and scores, which is faster."""
+        """Return the links that `align` finds, without posteriors and scores, which is faster."""
         return self.align(pairs, confidence=False)
 
     def scorer(self) -> Scorer:
-        """What scores grids under the weights as they are now."""
-        if not self.names:
-            raise ModelError(f"the {self.part} direction has not been trained: fit it, or go on with resume=DIR")
+        """Return the scorer for the present weights."""
+        self._check_trained()
         if self._scorer is None or not self._scorer.has(self.names, self.weights):
             self._scorer = Scorer(self.features, self.names, self.weights)
         return self._scorer
 
-    def decode_scores(
-        self, n_source: np.ndarray, n_target: np.ndarray, nodes: np.ndarray, confidence: bool = True
-    ) -> list[Alignment]:
-        """Links of pairs of these lengths, all with words on both sides, from their node scores."""
-        return decoded(*self.scored(n_source, n_target, nodes), confidence)
+    def scored(self, geometry: Geometry, nodes: np.ndarray) -> tuple[Layout, Flat, str]:
+        """Return the layout of pairs, their flat scores given those of the nodes, and the device to decode on."""
+        layout = self.layout(geometry)
+        return layout, (nodes, *self.scorer().edges(layout)), self.device
 
-    def scored(self, n_source: np.ndarray, n_target: np.ndarray, nodes: np.ndarray) -> tuple[Layout, Flat]:
-        """The lattices of such pairs, and their flat scores."""
-        layout = self.layout(n_source, n_target)
-        return layout, (nodes, *self.scorer().edges(layout))
+    def _check_trained(self) -> None:
+        if not self.names:
+            raise ModelError(
+                f"the {self.part} direction has not been trained: fit it, or continue with resume=DIR"
+            )
 
     def explain(
         self, pairs: Sequence[SentencePair], symmetrize: Symmetrizer | str | None = None
     ) -> Iterator[Explanation]:
-        """What features say of the links that `align` finds; there is one direction, so nothing to symmetrize."""
-        from ..explain.linear import explained
+        """Explain the links that `align` finds; there is one direction, so nothing to symmetrize."""
+        from ..explain.chains import explained
 
         return explained(self, None, pairs, self.align)
 
@@ -266,6 +273,44 @@ class Crf:
 
 
 def prior_factors(names: Sequence[str], priors: Mapping[str, float]) -> np.ndarray:
-    """[K] what multiplies the prior of each column: that of the longest beginning of its name, else 1."""
+    """Return [K] the factor of each column's prior: that of the longest matching beginning of its name, else 1."""
     longest_first = sorted(priors.items(), key=lambda item: -len(item[0]))
     return np.array([next((f for start, f in longest_first if name.startswith(start)), 1.0) for name in names])
+
+
+def mattering(batch: FeatureBatch, names: Sequence[str], weights: np.ndarray, least: float) -> np.ndarray:
+    """Return [K] whether a column changes the score of any cell by `least` or more; an error if none does.
+
+    The most that a column contributes anywhere counts: a rare column that decides the few cells where it is on is kept.
+    """
+    largest = dict.fromkeys(names, 0.0)
+    for block in batch.blocks:
+        if block.table is None:
+            values = np.ones(len(block.names))
+        elif isinstance(block.table, Grouped):  # written out it would be mostly zeros
+            values = np.tile(np.abs(block.table.values).max(0, initial=0.0), block.table.count)
+        else:
+            values = np.abs(block.table).max(0, initial=0.0)
+        for name, value in zip(block.names, values.tolist(), strict=True):
+            largest[name] = max(largest[name], value)
+    kept: np.ndarray = np.abs(weights) * np.array([largest[name] for name in names]) >= least
+    if not kept.any():
+        raise ConfigError(f"prune={least}: none of {len(kept)} columns changes a score by that much")
+    return kept
+
+
+def scattered(weights: np.ndarray, kept: np.ndarray) -> np.ndarray:
+    """Return all weights, given those of the columns that are kept: the others are 0."""
+    out = np.zeros(len(kept))
+    out[kept] = weights
+    return out
+
+
+def among(function: Closure, kept: np.ndarray) -> Closure:
+    """Return a loss of all weights as a function of those that are kept."""
+
+    def restricted(weights: np.ndarray) -> tuple[float, np.ndarray]:
+        loss, gradient = function(scattered(weights, kept))
+        return loss, gradient[kept]
+
+    return restricted

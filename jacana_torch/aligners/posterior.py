@@ -1,7 +1,6 @@
-"""What both directions think of every link, as one calibrated chance, and the links that are chosen by it.
+"""Links by their posterior under both directions of a chain: the `posterior` symmetrizer, and its calibration.
 
-Two trained chains and pairs in; chances, alignments out. How much either direction counts is learnt from pairs
-that the chains were not trained on, by training others on the rest (`Posterior.learn`).
+How much each direction counts is learnt from held-out pairs: chains are trained on the other folds (`Posterior.learn`).
 """
 
 from __future__ import annotations
@@ -10,40 +9,44 @@ import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import starmap
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..crf.decoding import decoded, grids, link_posteriors
-from ..crf.expected import expected_f1_links
-from ..crf.flat import Flat
+from ..crf.kernel import Flat
 from ..crf.layout import Layout
-from ..crf.scoring import node_scores
+from ..crf.links import alignments_of, decoded, expected_f1_links, link_posteriors
+from ..crf.scores import node_scores
 from ..errors import ConfigError
-from ..features.grid import Grid
+from ..features.grid import Grid, grids
 from ..symmetrize import Symmetrizer
-from ..types import Alignment, Example, SentencePair, trusted
-from .combination import Sample, Weighing, weighed
-from .crf import Crf
+from ..types import Alignment, Example, SentencePair
+from .combination import Combination, Sample, fitted
+
+if TYPE_CHECKING:
+    from .crf import Crf
 
 log = logging.getLogger(__name__)
 
 DECIDE = ("threshold", "f1")
-FEWEST = 20  # examples; from fewer nothing is learnt
-HELD_OUT_TOLERANCE = 1e-5  # of training on folds; the chances differ by less than a hundredth
+FEWEST = 20  # examples to calibrate on
+HELD_OUT_TOLERANCE = 1e-5  # of training on folds; posteriors differ by less than 0.01
 THRESHOLDS = np.arange(0.3, 0.7, 0.02)
-WORTH_OF_EXACT = 0.25  # of a point of F1, in choosing the threshold: F1 alone is flat there
-ABOUT = 3  # thresholds on either side, with which each is judged: what one is worth alone is half chance
+WORTH_OF_EXACT = (
+    0.25  # points of F1 that a point of exact match is worth: F1 alone hardly depends on the threshold
+)
+NEIGHBOURS = 3  # thresholds on either side that a threshold is judged with, because the score of one is noisy
 UNLIKELY = 1e-4  # links that no choice by expected F1 would hold
 
 
 @dataclass(frozen=True)
 class Posterior:
-    """A symmetrizer of two chains: links are chosen by their chance under both.
+    """Choose links by their combined posterior under two chains.
 
-    `decide`     `threshold`: the links that are likelier than the threshold; `f1`: those that make the expected F1
-                 of the pair the largest.
-    `threshold`  null: the learnt one, which is a half where none is learnt.
-    `folds`      of the training pairs, each judged by chains trained on the others; 0: nothing is learnt.
+    `decide`     `threshold`: the links at least as likely as the threshold; `f1`: the links of the highest expected F1
+                 of each pair.
+    `threshold`  null: the learnt threshold, 0.5 before calibration.
+    `folds`      number of folds of the training pairs for calibration; 0: no calibration.
     """
 
     decide: str = "threshold"
@@ -53,70 +56,64 @@ class Posterior:
 
     def __post_init__(self) -> None:
         if self.decide not in DECIDE:
-            raise ConfigError(f"symmetrize.decide={self.decide!r} is neither {' nor '.join(DECIDE)}")
+            raise ConfigError(f"symmetrize.decide={self.decide!r}: choose {' or '.join(DECIDE)}")
         if self.threshold is not None and not 0 < self.threshold < 1:
             raise ConfigError(
                 f"symmetrize.threshold={self.threshold}: between 0 and 1, or null for the learnt one"
             )
         if type(self.folds) is not int or self.folds < 0 or self.folds == 1:
-            raise ConfigError(f"symmetrize.folds={self.folds!r}: two or more, or 0 to learn nothing")
+            raise ConfigError(f"symmetrize.folds={self.folds!r}: two or more, or 0 for no calibration")
 
-    def learn(self, one: Crf, other: Crf, examples: Sequence[Example]) -> Weighing | None:
-        """The weighing that suits held-out pairs; None where there is nothing to learn it from."""
+    def learn(self, one: Crf, other: Crf, examples: Sequence[Example]) -> Combination | None:
+        """Return the combination that suits held-out pairs best; None without folds or with too few examples."""
         examples = [e for e in examples if e.gold is not None and len(e.pair.source) and len(e.pair.target)]
         if not self.folds or len(examples) < FEWEST:
             return None
         sample = Sample.joined(list(held_out(one, other, examples, self.folds, self.seed)))
-        found = weighed(sample)
+        found = fitted(sample)
         found = replace(found, threshold=best_threshold(sample, found))
         log.info("both directions together: %s", found)
         return found
 
-    def chosen(self, both: Both, chances: np.ndarray, threshold: float) -> np.ndarray:
-        """The numbers of the cells that are links, in order."""
+    def chosen(self, grid: Grid, probability: np.ndarray, threshold: float) -> np.ndarray:
+        """Return the cells that are links, in ascending order."""
         if self.decide == "threshold":
-            return np.flatnonzero(chances >= (threshold if self.threshold is None else self.threshold))
-        return np.flatnonzero(chances >= _least_for_f1(both.grid, chances))
-
-
-Scored = tuple[Layout, Flat]
+            return np.flatnonzero(probability >= (threshold if self.threshold is None else self.threshold))
+        return np.flatnonzero(probability >= _least_for_f1(grid, probability))
 
 
 @dataclass(frozen=True)
 class Both:
-    """A grid, and its lattices in both directions: layout and flat scores of each."""
+    """A grid, and the layout, scores and device of its pairs in both directions."""
 
     grid: Grid
-    forward: Scored
-    backward: Scored
+    forward: tuple[Layout, Flat, str]
+    backward: tuple[Layout, Flat, str]
 
     def links(self, confidence: bool = False) -> tuple[list[Alignment], list[Alignment]]:
-        """The best path of each direction, as source to target; with what the direction thinks of it."""
+        """Return the best paths of both directions, as alignments from source to target."""
         forward, backward = decoded(*self.forward, confidence), decoded(*self.backward, confidence)
         return forward, [alignment.flip() for alignment in backward]
 
-    def posteriors(self, single: bool = False) -> tuple[np.ndarray, np.ndarray]:
-        """[C] each: the chances of all cells in either direction, in the grid's order; in single precision, right
-        to six digits, in two thirds of the time."""
-        ahead, behind = (link_posteriors(*lattices, single) for lattices in (self.forward, self.backward))
-        by_column = np.split(behind, self.grid.cell_start[1:])
-        shapes = zip(self.grid.n_target.tolist(), self.grid.n_source.tolist(), strict=True)
-        turned = [own.reshape(shape).T.ravel() for own, shape in zip(by_column, shapes, strict=True)]
-        return ahead, np.concatenate(turned)
+    def posteriors(self, precise: bool = True) -> tuple[np.ndarray, np.ndarray]:
+        """Return twice [C]: the posterior of every cell in each direction, in the grid's order.
+
+        Unless `precise`, they are right to six digits and take two thirds of the time.
+        """
+        forward, backward = (link_posteriors(*scored, precise) for scored in (self.forward, self.backward))
+        turned = np.empty_like(backward)
+        turned[self.grid.by_column] = backward
+        return forward, turned
 
 
 def both_ways(one: Crf, other: Crf, pairs: Sequence[SentencePair]) -> Iterator[tuple[list[int], Both]]:
-    """Which pairs, and their lattices, a grid at a time. Pairs without words on a side are left out."""
+    """Yield places of pairs and their scores in both directions, a grid at a time.
+
+    Pairs without words on a side are left out. What two words say to both directions is computed once.
+    """
     for places, grid in grids(pairs, min(one.batch_cells, other.batch_cells)):
         there, back = node_scores(grid, one.scorer(), other.scorer())
-        yield (
-            places,
-            Both(
-                grid,
-                one.scored(grid.n_source, grid.n_target, there),
-                other.scored(grid.n_target, grid.n_source, back),
-            ),
-        )
+        yield places, Both(grid, one.scored(grid, there), other.scored(grid.flipped(), back))
 
 
 def aligned(
@@ -124,31 +121,33 @@ def aligned(
     other: Crf,
     pairs: Sequence[SentencePair],
     join: Posterior | Symmetrizer,
-    weighing: Weighing,
+    combination: Combination,
     confidence: bool,
 ) -> list[Alignment]:
-    """Links as `join` chooses them, of chances or of both directions' best paths. With `confidence`, the chance of
-    each, and as the score the logarithm of that of all cells together, per source token."""
+    """Return the links that `join` chooses, by their combined posterior or from the best paths of both directions.
+
+    With `confidence`, each link has its combined posterior, and the score is the log probability of all cells
+    together, per source token.
+    """
     out = [Alignment(len(pair.source), len(pair.target)) for pair in pairs]
     for places, both in both_ways(one, other, pairs):
         if isinstance(join, Posterior):
-            # Whoever wants links alone needs no exact chance of what cannot be one.
-            least = 0.0 if confidence or join.decide == "f1" else join.threshold or weighing.threshold
-            chances = weighing.chances(*both.posteriors(single=not confidence), least)
-            cells = join.chosen(both, chances, weighing.threshold)
-            found = _alignments(both.grid, cells, chances if confidence else None)
+            # Without confidences, only cells that may be links need an exact probability.
+            least = 0.0 if confidence or join.decide == "f1" else join.threshold or combination.threshold
+            probability = combination.combine(*both.posteriors(precise=confidence), least)
+            found = alignments_of(both.grid, join.chosen(both.grid, probability, combination.threshold))
         else:
             found = list(starmap(join, zip(*both.links(), strict=True)))
-            if confidence:
-                chances = weighing.chances(*both.posteriors())
-                found = _with_chances(both.grid, found, chances)
+            probability = combination.combine(*both.posteriors()) if confidence else np.zeros(0)
+        if confidence:
+            found = _with_probabilities(both.grid, found, probability)
         for place, alignment in zip(places, found, strict=True):
             out[place] = alignment
     return out
 
 
 def held_out(one: Crf, other: Crf, examples: Sequence[Example], folds: int, seed: int) -> Iterator[Sample]:
-    """What chains that were trained on the other folds say of each fold; Ctrl-C goes through."""
+    """Yield the posteriors of each fold under chains that were trained on the others; Ctrl-C passes through."""
     order = np.random.default_rng(seed).permutation(len(examples))
     folds = min(folds, len(examples))
     for number in range(folds):
@@ -164,74 +163,60 @@ def held_out(one: Crf, other: Crf, examples: Sequence[Example], folds: int, seed
 
 
 def sampled(one: Crf, other: Crf, examples: Sequence[Example]) -> Sample:
-    """Every cell's posteriors in both directions, and whether gold links it."""
+    """Return the posteriors of every cell in both directions, and whether gold links it."""
     parts = []
     for places, both in both_ways(one, other, [e.pair for e in examples]):
-        grid, gold = both.grid, [examples[place].gold for place in places]
-        hits = np.zeros(grid.n_cells, dtype=bool)
-        for start, width, links in zip(grid.cell_start.tolist(), grid.n_target.tolist(), gold, strict=True):
-            hits[[start + i * width + j for i, j in links.sure]] = True  # type: ignore[union-attr]
-        parts.append(Sample(*both.posteriors(), hits, grid.pair))
+        grid, linked = both.grid, np.zeros(both.grid.n_cells, dtype=bool)
+        for place, start, width in zip(places, grid.cell_start.tolist(), grid.n_target.tolist(), strict=True):
+            gold = examples[place].gold
+            linked[[start + i * width + j for i, j in gold.sure] if gold is not None else []] = True
+        parts.append(Sample(*both.posteriors(), linked, grid.pair))
     return Sample.joined(parts)
 
 
 def _fresh(chain: Crf) -> Crf:
-    """One of the same settings that has learnt nothing."""
+    """Return an untrained chain of the same settings."""
     tolerance = max(chain.tolerance, HELD_OUT_TOLERANCE)
     return replace(chain, names=[], weights=np.zeros(0), tolerance=tolerance)
 
 
-def best_threshold(sample: Sample, weighing: Weighing) -> float:
-    """The one about which links score best; of equals, that nearest to a half."""
-    from ..evaluate import Counts, Score
+def best_threshold(sample: Sample, combination: Combination) -> float:
+    """Return the threshold around which links score best; among equals, the one nearest to a half."""
+    from ..evaluate import Counts, Score  # aligning needs none of it
 
-    chances = weighing.chances(sample.forward, sample.backward)
+    probability = combination.combine(sample.forward, sample.backward)
     pairs = int(sample.pair.max()) + 1
 
     def worth(threshold: float) -> float:
-        chosen = chances >= threshold
-        columns = (sample.hit, chosen, sample.hit & chosen)
+        chosen = probability >= threshold
+        columns = (sample.gold, chosen, sample.gold & chosen)
         counts = [np.bincount(sample.pair, column, pairs).astype(np.int64) for column in columns]
         score = Score.of(Counts(np.column_stack(counts)))
         return score.f1 + WORTH_OF_EXACT * score.exact
 
     worths = [worth(threshold) for threshold in THRESHOLDS.tolist()]
-    about = [np.mean(worths[max(0, k - ABOUT) : k + ABOUT + 1]) for k in range(len(worths))]
+    about = [np.mean(worths[max(0, k - NEIGHBOURS) : k + NEIGHBOURS + 1]) for k in range(len(worths))]
     best = max(range(len(about)), key=lambda k: (round(about[k], 12), -abs(THRESHOLDS[k] - 0.5)))
     return round(float(THRESHOLDS[best]), 6)
 
 
-def _least_for_f1(grid: Grid, chances: np.ndarray) -> np.ndarray:
-    """[C] how likely a link of its pair has to be for the largest expected F1; above 1 where none is."""
+def _least_for_f1(grid: Grid, probability: np.ndarray) -> np.ndarray:
+    """Return [C] how likely a link of each cell's pair has to be for the highest expected F1; above 1 if none is."""
     least = np.empty(len(grid.n_source))
-    for k, own in enumerate(np.split(chances, grid.cell_start[1:])):
+    for k, own in enumerate(np.split(probability, grid.cell_start[1:])):
         kept, last, _ = expected_f1_links(own[own >= UNLIKELY])
         least[k] = last if kept else 2.0
     return np.repeat(least, grid.n_source * grid.n_target)
 
 
-def _alignments(grid: Grid, cells: np.ndarray, chances: np.ndarray | None) -> list[Alignment]:
-    """The pairs of a grid with links in these cells, in their order."""
-    pair = np.searchsorted(grid.cell_start, cells, side="right") - 1
-    rows, columns = np.divmod(cells - grid.cell_start[pair], grid.n_target[pair])
-    links = list(zip(rows.tolist(), columns.tolist(), strict=True))
-    ends = np.searchsorted(pair, np.arange(len(grid.n_source)), side="right").tolist()
-    sizes = zip(grid.n_source.tolist(), grid.n_target.tolist(), strict=True)
-    found = [
-        trusted(m, n, frozenset(links[begin:end]))
-        for (m, n), begin, end in zip(sizes, [0, *ends], ends, strict=False)
-    ]
-    return found if chances is None else _with_chances(grid, found, chances)
-
-
-def _with_chances(grid: Grid, found: Sequence[Alignment], chances: np.ndarray) -> list[Alignment]:
-    """The same links, each with its chance, and the alignments' scores."""
+def _with_probabilities(grid: Grid, found: Sequence[Alignment], probability: np.ndarray) -> list[Alignment]:
+    """Return the same links with their probabilities, and the scores of the alignments."""
     floor = np.finfo(float).tiny
-    without = np.add.reduceat(np.log(np.maximum(1 - chances, floor)), grid.cell_start)
+    without = np.add.reduceat(np.log(np.maximum(1 - probability, floor)), grid.cell_start)
     out = []
     for k, (alignment, start) in enumerate(zip(found, grid.cell_start.tolist(), strict=True)):
         links = alignment.all_links
-        own = chances[[start + i * alignment.n_target + j for i, j in links]]
+        own = probability[[start + i * alignment.n_target + j for i, j in links]]
         score = without[k] + np.log(np.maximum(own, floor)).sum() - np.log(np.maximum(1 - own, floor)).sum()
         confidence = dict(zip(links, own.tolist(), strict=True))
         out.append(replace(alignment, confidence=confidence, score=float(score) / alignment.n_source))

@@ -98,22 +98,3 @@ def state_links(states: Sequence[int] | np.ndarray) -> list[Link]:
     """The links of one state sequence; NULL (0) and padding (-1) link nothing."""
     states = np.asarray(states, dtype=np.int64)
     return [(int(i), int(states[i]) - 1) for i in np.flatnonzero(states > 0)]
-
-
-def batch_links(states: np.ndarray) -> list[list[Link]]:
-    """The links of each row of [B, M]."""
-    states = np.asarray(states)
-    links: list[list[Link]] = [[] for _ in range(len(states))]
-    rows, columns = np.nonzero(states > 0)
-    for b, i, s in zip(rows.tolist(), columns.tolist(), states[rows, columns].tolist(), strict=True):
-        links[b].append((i, s - 1))
-    return links
-
-
-def pad_states(sequences: Sequence[np.ndarray], width: int | None = None) -> np.ndarray:
-    """[B, M] from ragged sequences, -1 past the length."""
-    width = max((len(s) for s in sequences), default=0) if width is None else width
-    out = np.full((len(sequences), width), -1, dtype=np.int64)
-    for row, states in zip(out, sequences, strict=True):
-        row[: len(states)] = states
-    return out

@@ -14,6 +14,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from ..errors import ConfigError
 from ..types import SentencePair
 from ..util.geometry import Geometry
 from .lexicon import Lexicon
@@ -229,3 +230,34 @@ class Grid(Geometry):
         code = source_ids[self.source_token] * size + target_ids[self.target_token]
         distinct, cell = np.unique(code, return_inverse=True)
         return Words(list(number), source_ids, target_ids, distinct // size, distinct % size, cell)
+
+
+LARGEST_PAIR = 16_000_000  # cells of one pair; the features of more would not fit into a laptop's memory
+LONGEST_SIDE = 10_000  # tokens; the steps between any two of them have scores
+
+
+def grids(pairs: Sequence[SentencePair], most_cells: int) -> Iterator[tuple[list[int], Grid]]:
+    """Yield grids of at most `most_cells` cells (a larger pair comes alone), and the places of their pairs.
+
+    Pairs without words on a side are left out, and pairs with short targets come first. A pair beyond LARGEST_PAIR or
+    LONGEST_SIDE is an error: it would take an hour.
+    """
+    sizes = [(len(pair.source), len(pair.target)) for pair in pairs]
+    for m, n in sizes:
+        if m * n > LARGEST_PAIR or (m and n and max(m, n) > LONGEST_SIDE):
+            raise ConfigError(
+                f"a pair of {m} x {n} tokens is too large ({LARGEST_PAIR:,} cells and {LONGEST_SIDE:,} tokens a side "
+                "are the limits): split it into sentences"
+            )
+    places: list[int] = []
+    cells = 0
+    for place in sorted(range(len(pairs)), key=lambda k: sizes[k][1]):
+        m, n = sizes[place]
+        if places and cells + m * n > most_cells:
+            yield places, Grid([pairs[k] for k in places])
+            places, cells = [], 0
+        if m and n:
+            places.append(place)
+            cells += m * n
+    if places:
+        yield places, Grid([pairs[k] for k in places])

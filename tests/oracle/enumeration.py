@@ -7,9 +7,12 @@ import math
 import random
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 
-from jacana_torch.crf.potentials import Potentials
+from jacana_torch.crf.layout import Layout
+from jacana_torch.crf.state_space import PLAIN
+from jacana_torch.util.geometry import Geometry
 
 
 @dataclass
@@ -37,29 +40,26 @@ class Chain:
         return log_sum(score for score, _ in self.paths())
 
     def counts(self):
-        """Chances of each state [M][S], and expected numbers of each transition, start and end state."""
+        """Posteriors of each state [M][S], and expected numbers of each transition, start and end state."""
         S, log_z = len(self.start), self.log_z()
         node = [[0.0] * S for _ in self.node]
         edge = [[0.0] * S for _ in range(S)]
         start, end = [0.0] * S, [0.0] * S
         for score, path in self.paths():
-            chance = math.exp(score - log_z)
+            share = math.exp(score - log_z)
             for m, s in enumerate(path):
-                node[m][s] += chance
+                node[m][s] += share
             for a, b in itertools.pairwise(path):
-                edge[a][b] += chance
+                edge[a][b] += share
             if path:
-                start[path[0]] += chance
-                end[path[-1]] += chance
+                start[path[0]] += share
+                end[path[-1]] += share
         return node, edge, start, end
 
-    def softmax_margin(self, gold, cost_null: float, cost_link: float, cost_missed: float) -> float:
+    def softmax_margin(self, gold, cost_null: float, cost_link: float) -> float:
         def cost(path) -> float:
-            total = 0.0
-            for said, right in zip(path, gold, strict=True):
-                if said != right:
-                    total += cost_null if right == 0 else cost_missed if said == 0 else cost_link
-            return total
+            pairs = zip(path, gold, strict=True)
+            return sum(cost_null if right == 0 else cost_link for found, right in pairs if found != right)
 
         return log_sum(score + cost(path) for score, path in self.paths()) - self.score(gold)
 
@@ -86,21 +86,31 @@ def random_chains(sizes, seed: int, node: float = 1.0, edge: float = 1.0, whole:
     return [Chain([numbers(n + 1, node) for _ in range(m)], *tables[n]) for m, n in sizes]
 
 
-def pack(chains, dtype=torch.float64, garbage: float = math.nan, extra: tuple[int, int] = (0, 0)) -> Potentials:
-    """One padded batch with `garbage` wherever a chain has nothing, and `extra` positions and states of it."""
-    M = max((len(c.node) for c in chains), default=0) + extra[0]
-    S = max((len(c.start) for c in chains), default=1) + extra[1]
-    states = sorted({len(c.start) for c in chains})
-    node = torch.full((len(chains), M, S), garbage, dtype=dtype)
-    edge = torch.full((len(states), S, S), garbage, dtype=dtype)
-    start, end = (torch.full((len(states), S), garbage, dtype=dtype) for _ in range(2))
-    for b, c in enumerate(chains):
-        u, n = states.index(len(c.start)), len(c.start)
-        if c.node:
-            node[b, : len(c.node), :n] = torch.tensor(c.node, dtype=dtype)
-        edge[u, :n, :n] = torch.tensor(c.edge, dtype=dtype)
-        start[u, :n], end[u, :n] = torch.tensor(c.start, dtype=dtype), torch.tensor(c.end, dtype=dtype)
-    table = torch.tensor([states.index(len(c.start)) for c in chains], dtype=torch.long)
-    lengths = torch.tensor([len(c.node) for c in chains], dtype=torch.long)
-    sizes = torch.tensor([len(c.start) for c in chains], dtype=torch.long)
-    return Potentials.build(node, edge, start, end, table, lengths, sizes)
+def layout_of(sizes, space=PLAIN) -> Layout:
+    """The layout of pairs of the given (M, N)."""
+    return Layout(Geometry(*(np.array([size[k] for size in sizes], np.int64) for k in (0, 1))), space)
+
+
+def laid_out(chains, dtype=torch.float64) -> tuple[Layout, list[torch.Tensor]]:
+    """The layout of some chains and their flat scores."""
+    null = [row[0] for c in chains for row in c.node]
+    link = [x for c in chains for row in c.node for x in row[1:]]
+    tables = {len(c.start): c for c in chains}
+    edges = [x for n in sorted(tables) for row in tables[n].edge for x in row]
+    starts, ends = ([x for n in sorted(tables) for x in getattr(tables[n], k)] for k in ("start", "end"))
+    flat = [torch.tensor(x, dtype=dtype) for x in (null + link, edges, starts, ends)]
+    return layout_of([(len(c.node), len(c.start) - 1) for c in chains]), flat
+
+
+def of_pairs(layout: Layout, tokens) -> list[list]:
+    """A value per source token, pair by pair."""
+    return [own.tolist() for own in np.split(np.asarray(tokens), layout.geometry.source_start[1:])]
+
+
+def node_rows(layout: Layout, nodes) -> list[np.ndarray]:
+    """Flat values of NULLs and links as [M, N + 1] for each pair."""
+    null, link = np.split(np.asarray(nodes, np.float64), [layout.n_tokens])
+    g = layout.geometry
+    nulls, links = np.split(null, g.source_start[1:]), np.split(link, g.cell_start[1:])
+    sizes = zip(g.n_source.tolist(), g.n_target.tolist(), strict=True)
+    return [np.column_stack([a, b.reshape(m, n)]) for a, b, (m, n) in zip(nulls, links, sizes, strict=True)]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jacana_torch.crf.inference import expected_f1_links
+from jacana_torch.crf.links import expected_f1_links
 
 chances = st.floats(0, 1) | st.sampled_from([0.0, 1.0, 0.5])
 

@@ -7,14 +7,17 @@ import math
 import numpy as np
 import pytest
 import torch
+from enumeration import layout_of, node_rows, of_pairs
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from memory_enumeration import Remembered, flat_places, flat_scores, random_memories
 
-from jacana_torch.crf import bucketed, plain
+from jacana_torch.crf.kernel import posteriors
 from jacana_torch.crf.layout import Layout
-from jacana_torch.crf.objective import Objective, lattices
-from jacana_torch.crf.spaces import REMEMBERING
+from jacana_torch.crf.objective import Objective
+from jacana_torch.crf.scores import ChainScores
+from jacana_torch.crf.state_space import REMEMBERING
+from jacana_torch.crf.viterbi import best_paths
 
 SIZES = st.lists(
     st.tuples(st.integers(1, 5), st.integers(1, 3)) | st.tuples(st.integers(1, 3), st.sampled_from([7, 8])),
@@ -28,27 +31,17 @@ COSTS = st.sampled_from([0.0, 0.5, 3.0])
 quick = settings(max_examples=25, deadline=None)
 
 
-def laid(sizes, max_cells: int = 10**6) -> Layout:
-    n_source, n_target = np.array(sizes).T
-    return Layout(n_source, n_target, max_cells, "cpu", REMEMBERING)
+def laid(sizes) -> Layout:
+    return layout_of(sizes, REMEMBERING)
 
 
-def flat_of(chains: list[Remembered], dtype) -> list[np.ndarray]:
-    """As decoding takes them; garbage at their ends."""
+def each_library(chains: list[Remembered]):
+    """The flat scores as NumPy and as PyTorch take them, in both precisions, and how near results must come."""
     null, link, *steps = flat_scores(chains)
-    return [np.array([*x, math.nan], dtype) for x in (null + link, *steps)]
-
-
-def engines(layout: Layout, chains: list[Remembered]):
-    """What decodes, with the scores as it takes them, and how near it has to come."""
     for dtype, near in ((np.float32, 1e-4), (np.float64, 1e-9)):
-        flat = flat_of(chains, dtype)
-        yield plain, flat, near
-        yield bucketed, [torch.as_tensor(x) for x in flat], near
-
-
-def of_pairs(layout: Layout, flat: np.ndarray) -> list[np.ndarray]:
-    return np.split(flat, layout.token_start[1:])
+        flat = [np.array(x, dtype) for x in (null + link, *steps)]
+        yield flat, near
+        yield [torch.as_tensor(x) for x in flat], near
 
 
 @quick
@@ -56,44 +49,41 @@ def of_pairs(layout: Layout, flat: np.ndarray) -> list[np.ndarray]:
 def test_best_paths_are_the_best_of_all(sizes, seed, spread, ties):
     chains, layout = random_memories(sizes, seed, *spread, whole=ties), laid(sizes)
     best = [max(score for score, _ in chain.paths()) for chain in chains]
-    for engine, flat, near in engines(layout, chains):
-        states, scores = engine.best_paths(layout, flat)
+    for flat, near in each_library(chains):
+        states, scores = best_paths(layout, flat)
         for chain, top, path, score in zip(chains, best, of_pairs(layout, states), scores, strict=True):
             assert score == pytest.approx(top, abs=near, rel=1e-6)
-            assert chain.score(path.tolist()) == pytest.approx(top, abs=near, rel=1e-6)
+            assert chain.score(path) == pytest.approx(top, abs=near, rel=1e-6)
 
 
 @quick
 @given(SIZES, SEEDS, SPREADS)
-def test_chances_are_sums_over_all_paths(sizes, seed, spread):
+def test_posteriors_are_sums_over_all_paths(sizes, seed, spread):
     chains, layout = random_memories(sizes, seed, *spread), laid(sizes)
-    expected = [(np.array(chain.chances()), chain.log_z()) for chain in chains]
-    for engine, flat, near in engines(layout, chains):
-        nodes, log_z = engine.chances(layout, flat)
-        null, link = np.split(nodes, [layout.n_tokens])
-        cells = np.split(link, layout.cell_start[1:])
-        rows = zip(expected, sizes, of_pairs(layout, null), cells, log_z, strict=True)
-        for (chances, total), (m, n), a, b, z in rows:
-            assert np.column_stack([a, b.reshape(m, n)]) == pytest.approx(chances, abs=near)
+    expected = [(np.array(chain.posteriors()), chain.log_z()) for chain in chains]
+    for flat, near in each_library(chains):
+        nodes, log_z = posteriors(layout, flat)
+        for (rows, total), got, z in zip(expected, node_rows(layout, nodes), log_z, strict=True):
+            assert got == pytest.approx(rows, abs=near)
             assert z == pytest.approx(total, abs=near, rel=1e-6)
 
 
-def objective_of(sizes, gold, costs, max_cells: int = 10**6) -> Objective:
+def objective_of(sizes, gold, costs, places: int = 10**6) -> Objective:
     """In which every score is a weight of its own."""
-    layout, blocks, first = laid(sizes, max_cells), {}, 0
+    layout, blocks, first = laid(sizes), {}, 0
     for name, size in layout.sizes.items():
         blocks[name] = [(np.arange(first, first + size), None, None)]
         first += size
     named = dict(zip(("cost_null", "cost_link"), costs, strict=True))
-    return Objective(lattices(layout, blocks, first), [[path] for path in gold], 0.0, named)
+    return Objective(ChainScores.of(layout, blocks, first), [[path] for path in gold], 0.0, named, places)
 
 
 @quick
 @given(SIZES, SEEDS, SPREADS, st.sampled_from([1, 300, 10**6]), st.tuples(COSTS, COSTS))
-def test_loss_and_gradient(sizes, seed, spread, max_cells, costs):
+def test_loss_and_gradient(sizes, seed, spread, places, costs):
     chains, draw = random_memories(sizes, seed, *spread), np.random.default_rng(seed)
     gold = [draw.integers(0, n + 1, m) * draw.integers(0, 2, m) for m, n in sizes]
-    loss, gradient = objective_of(sizes, gold, costs, max_cells)(np.concatenate(flat_scores(chains)))
+    loss, gradient = objective_of(sizes, gold, costs, places)(np.concatenate(flat_scores(chains)))
     paths = [g.tolist() for g in gold]
     margins = [c.softmax_margin(p, *costs) for c, p in zip(chains, paths, strict=True)]
     assert loss == pytest.approx(math.fsum(margins), abs=1e-9, rel=1e-12)
@@ -132,10 +122,10 @@ def test_what_had_long_looked_lost_may_be_half_of_it(spread):
     plain_edges = [[0.0] * 4, [-half] * 4, [half] * 4, [0.0] * 4]
     gap = [[-half] * 3, [half] * 3, [0.0] * 3]
     chain = Remembered(node, plain_edges, gap, [half, -half, -half, half], [half, 0.0, 0.0, -half])
-    assert chain.chances()[0] == pytest.approx([0, 0.5, 0.5, 0])
+    assert chain.posteriors()[0] == pytest.approx([0, 0.5, 0.5, 0])
     layout = laid([(3, 3)])
-    for engine, flat, near in engines(layout, [chain]):
-        nodes, log_z = engine.chances(layout, flat)
+    for flat, near in each_library([chain]):
+        nodes, log_z = posteriors(layout, flat)
         assert nodes[3:6] == pytest.approx([0.5, 0.5, 0], abs=near)
         assert log_z == pytest.approx([chain.log_z()], rel=1e-6)
     gradient = objective_of([(3, 3)], [np.array([1, 0, 3])], (0.0, 0.0))(np.concatenate(flat_scores([chain])))[1]
@@ -160,14 +150,14 @@ def test_pairs_of_real_size(spread):
     sizes = [(max(n + int(draw.integers(-10, 40)), 1), n) for n in draw.integers(4, 40, 40).tolist()]
     chains, layout = random_memories(sizes, 2, *spread), laid(sizes)
     expected = [recursion(chain) for chain in chains]
-    for engine, flat, _ in engines(layout, chains):
-        nodes, log_z = engine.chances(layout, flat)
+    for flat, _ in each_library(chains):
+        nodes, log_z = posteriors(layout, flat)
         assert log_z == pytest.approx(expected, rel=1e-6)
         null, link = np.split(np.asarray(nodes, np.float64), [layout.n_tokens])
-        of_token = np.bincount(layout.token_of_cell(), link)
+        of_token = np.bincount(layout.geometry.source_token, link)
         assert null + of_token == pytest.approx(np.ones(layout.n_tokens), abs=1e-4)
     gold = [draw.integers(0, n + 1, m) for m, n in sizes]
     scores = [chain.score(path.tolist()) for chain, path in zip(chains, gold, strict=True)]
-    for max_cells in (3_000, 10**6):
-        loss, _ = objective_of(sizes, gold, (0.0, 0.0), max_cells)(np.concatenate(flat_scores(chains)))
+    for places in (3_000, 10**6):
+        loss, _ = objective_of(sizes, gold, (0.0, 0.0), places)(np.concatenate(flat_scores(chains)))
         assert loss == pytest.approx(math.fsum(expected) - math.fsum(scores), rel=1e-12)

@@ -13,8 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from jacana_torch.crf.layout import Layout
-from jacana_torch.crf.linear import LinearScores
-from jacana_torch.crf.objective import lattices
+from jacana_torch.crf.scores import ChainScores, LinearScores
 from jacana_torch.systems.phrase import semi_markov as semi
 from jacana_torch.systems.phrase.phrase_crf import SegmentObjective, SegmentScores
 from jacana_torch.systems.phrase.segments import Segments
@@ -232,7 +231,7 @@ def test_pooled_sums_cells_and_unpooled_is_its_transpose(sizes, longest, seed, m
 @given(SIZES, LONGEST, st.integers(0, 10**6))
 def test_gradient_agrees_with_finite_differences(sizes, longest, seed):
     rng, segments = np.random.default_rng(seed), segments_of(sizes, longest)
-    layout = Layout(segments.tokens.n_source, segments.tokens.n_target, 10**6, "cpu")
+    layout = Layout(segments.tokens)
     blocks, first = {}, 0
     for name, size in layout.sizes.items():
         blocks[name] = [(np.arange(first, first + size), None, None)]
@@ -240,7 +239,7 @@ def test_gradient_agrees_with_finite_differences(sizes, longest, seed):
     n_weights = first + segments.n_sized
     phrases = LinearScores([(np.arange(first, n_weights), None, None)], segments.n_sized, n_weights, "cpu")
     share = torch.tensor([1.0, 0.5, 1 / 3][:longest], dtype=torch.float64)
-    model = SegmentScores(segments, lattices(layout, blocks, n_weights), phrases, share)
+    model = SegmentScores(segments, ChainScores.of(layout, blocks, n_weights), phrases, share)
     gold = [np.array([(m, 1, m % (n + 1), 1) for m in range(of)]) for of, n in sizes]
     l2, cost = rng.uniform(0.5, 2.0, n_weights), rng.uniform(0, 1, segments.n_segments)
     objective = SegmentObjective(model, SemiMarkov(segments, 10**6), gold, cost, l2)
@@ -252,14 +251,14 @@ def test_gradient_agrees_with_finite_differences(sizes, longest, seed):
 def test_segment_scores_are_pooled_cells_plus_phrase_features():
     segments = segments_of([(2, 2)], 2)
     extra = np.arange(16.0) * 100
-    layout = Layout(segments.tokens.n_source, segments.tokens.n_target, 10**6, "cpu")
+    layout = Layout(segments.tokens)
     blocks = {name: [] for name in layout.sizes} | {
         "null": [(np.array([0]), np.array([[0.5], [0.25]]), None)],
         "link": [(np.array([0]), np.array([[1.0], [2.0], [4.0], [8.0]]), None)],
     }
     phrases = LinearScores([(np.array([0]), extra[:, None], None)], 16, 1, "cpu")
     share = torch.tensor([1.0, 0.5], dtype=torch.float64)
-    flat_scores, *_ = SegmentScores(segments, lattices(layout, blocks, 1), phrases, share).scores(
+    flat_scores, *_ = SegmentScores(segments, ChainScores.of(layout, blocks, 1), phrases, share).scores(
         torch.ones(1, dtype=torch.float64)
     )
     assert flat_scores[:2].tolist() == [0.5, 0.25]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from jacana_torch.crf.decoding import LARGEST_PAIR, LONGEST_SIDE, grids
 from jacana_torch.errors import ConfigError
+from jacana_torch.features.grid import LARGEST_PAIR, LONGEST_SIDE, grids
 from jacana_torch.types import Sentence, SentencePair
 
 
@@ -25,7 +25,7 @@ def test_every_pair_with_words_is_in_one_grid():
 
 @pytest.mark.parametrize("m, n", [(LONGEST_SIDE + 1, 1), (1, LONGEST_SIDE + 1), (4001, LARGEST_PAIR // 4000)])
 def test_what_is_too_large_is_told(m, n):
-    with pytest.raises(ConfigError, match=f"a pair of {m} x {n} tokens is more than this aligns .*split it"):
+    with pytest.raises(ConfigError, match=f"a pair of {m} x {n} tokens is too large .*split it"):
         list(grids([pair(2, 3), pair(m, n)], most_cells=100))
 
 

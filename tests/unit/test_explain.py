@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 import jacana_torch as jt
 from jacana_torch import resources
 from jacana_torch.aligners.crf import Crf
-from jacana_torch.crf.alternatives import Alternatives
-from jacana_torch.crf.scoring import node_scores
+from jacana_torch.crf.scores import LinearScores, node_scores
+from jacana_torch.crf.viterbi import Alternatives
 from jacana_torch.errors import ConfigError, JacanaError
 from jacana_torch.explain import Choice, Reason, Reasons
-from jacana_torch.explain.contributions import Contributions
+from jacana_torch.explain.chains import reasons_of
 from jacana_torch.features.api import Block
 from jacana_torch.features.featureset import blocks_of
 from jacana_torch.features.grid import Grid
@@ -76,7 +76,7 @@ def test_contributions_add_up_to_the_node_scores_of_every_cell(name):
         for direction, crf, weight, seen, scores in sides:
             expected = matrix_scores(crf, seen)
             assert np.abs(expected[:, 0] - scores[: len(expected)]).max() < 1e-5
-            assert np.abs(expected[:, 1:].ravel() - scores[len(expected) : -1]).max() < 1e-5
+            assert np.abs(expected[:, 1:].ravel() - scores[len(expected) :]).max() < 1e-5
             for token, position in itertools.product(*map(range, expected.shape)):
                 place = position - 1 if position else None
                 reasons = direction.reasons(token, place)
@@ -189,8 +189,8 @@ def test_the_best_path_through_every_state(seed, m, s):
         assert found.score[position, state] == pytest.approx(scores[path])
         assert tuple(found.path(position, state, np.array(best))) == path
         others = [x for x in range(s) if x != state]
-        rival = max(others, key=lambda x, k=position: found.score[k, x], default=None)
-        assert found.rival(position, state) == rival
+        competitor = max(others, key=lambda x, k=position: found.score[k, x], default=None)
+        assert found.competitor(position, state) == competitor
 
 
 def test_reasons_are_a_sequence_the_strongest_first():
@@ -222,15 +222,15 @@ def test_reasons_of_cells_are_the_blocks_written_out(seed):
         written = Block(tuple(map(str, columns)), table, index).dense()
         np.add.at(expected, (slice(None), columns), written)
         blocks.append((columns, table, index))
-    found = Contributions(blocks, names, weights)
+    linear = LinearScores(blocks, cells, len(names))
     asked = random.integers(0, cells, 5).tolist()
-    for cell, reasons in zip(asked, found.of(asked), strict=True):
+    for cell, reasons in zip(asked, reasons_of(linear, names, weights, asked), strict=True):
         said = {reason.feature: (reason.value, reason.weight) for reason in reasons}
         assert len(said) == len(reasons)
         for name, value, weight in zip(names, expected[cell], weights, strict=True):
             assert said.get(name, (0.0, weight)) == (value, weight)
-    assert found.scores(cells) == pytest.approx(expected @ weights)
-    assert found.of([]) == []
+    assert linear.once(weights) == pytest.approx(expected @ weights)
+    assert reasons_of(linear, names, weights, []) == []
 
 
 def test_an_alignment_explains_itself(core):

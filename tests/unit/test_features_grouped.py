@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from jacana_torch.crf.linear import add_scores, written_out
-from jacana_torch.crf.scoring import known_columns
+from jacana_torch.crf.scores import add_scores, known_columns, sparse_matrix
 from jacana_torch.features.api import Block, Grouped
 
 COUNT, WIDTH = 3, 2
@@ -49,6 +48,6 @@ def test_blocks_of_it(unknown):
     for total, each in zip(totals, (block, plain), strict=True):
         add_scores(total, known_columns(each, columns), weights)
     assert np.allclose(*totals, rtol=1e-12) and totals[0].any()
-    matrices = [written_out([known_columns(each, columns)], 6, 8) for each in (block, plain)]
+    matrices = [sparse_matrix([known_columns(each, columns)], 6, 8) for each in (block, plain)]
     assert all(isinstance(matrix, sparse.csr_matrix) for matrix in matrices)
     assert np.array_equal(*(matrix.toarray() for matrix in matrices))

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jacana_torch import resources
-from jacana_torch.crf import scoring
+from jacana_torch.crf import scores as scoring
 from jacana_torch.crf.layout import Layout
-from jacana_torch.crf.scoring import Scorer, node_scores
+from jacana_torch.crf.scores import Scorer, node_scores
 from jacana_torch.errors import ConfigError
 from jacana_torch.features import grid as grids
 from jacana_torch.features.api import Block, NodeBlocks
@@ -31,6 +31,7 @@ from jacana_torch.features.featureset import FeatureSet, blocks_of
 from jacana_torch.features.grid import Grid
 from jacana_torch.features.word_pairs import WordPairs
 from jacana_torch.types import Sentence, SentencePair
+from jacana_torch.util.geometry import Geometry
 
 PLAIN = (String(), Context(), Position(), Pos(), Dependency(relation_pairs=True), Ner(), DistSim(), Distortion())
 
@@ -74,8 +75,8 @@ class Model:
 def per_pair(pairs: list[SentencePair], flat: np.ndarray) -> list[list[float]]:
     """Flat scores of a batch, cut into those of each pair."""
     tokens, cells = sum(len(x.source) for x in pairs), sum(len(x.source) * len(x.target) for x in pairs)
-    assert len(flat) == tokens + cells + 1 and flat[-1] == 0
-    null, link, out = flat[:tokens].tolist(), flat[tokens:-1].tolist(), []
+    assert len(flat) == tokens + cells
+    null, link, out = flat[:tokens].tolist(), flat[tokens:].tolist(), []
     for x in pairs:
         m, mn = len(x.source), len(x.source) * len(x.target)
         out.append(null[:m] + link[:mn])
@@ -130,7 +131,7 @@ def test_training_sees_the_same_scores(part_places):
         sum(b.dense() @ np.array([model.weight.get(n, 0.0) for n in b.names]) for b in blocks)
         for blocks in (batch.null, batch.link)
     ]
-    assert_scores(per_pair(pairs, np.concatenate([*scores, [0.0]])), [model.pair(x) for x in pairs])
+    assert_scores(per_pair(pairs, np.concatenate(scores)), [model.pair(x) for x in pairs])
 
 
 MODEL, SCORERS = Model(PLAIN, 4), []
@@ -182,20 +183,20 @@ def test_scores_of_edges(longest_kept, monkeypatch):
     model = Model((String(), Distortion()), 5)
     scorer = model.scorer()
     for lengths in ([3, 1, 3, 7], [7, 2], [3]):
-        layout = Layout(np.array([2] * len(lengths)), np.array(lengths), 1000, "cpu")
+        layout = Layout(Geometry(np.array([2] * len(lengths)), np.array(lengths)))
         got = dict(zip(("edge", "start", "end"), scorer.edges(layout), strict=True))
         for space, flat in got.items():
             want = []
             for n in sorted(set(lengths)):
                 block = getattr(Distortion(), space)(n)
                 want += model.product("distortion", [block], (n + 1) ** 2 if space == "edge" else n + 1).tolist()
-            assert flat.tolist() == pytest.approx([*want, 0.0], abs=1e-12)
+            assert flat.tolist() == pytest.approx(want, abs=1e-12)
     assert set(scorer._tables) == {n for n in (1, 2, 3, 7) if n <= longest_kept}
 
 
 def test_nothing_has_no_scores():
     one, other = (model.scorer() for model in models())
-    assert [x.tolist() for x in node_scores(Grid([]), one, other)] == [[0.0], [0.0]]
+    assert [x.tolist() for x in node_scores(Grid([]), one, other)] == [[], []]
 
 
 def test_lists_of_columns_are_forgotten_and_looked_up_again(monkeypatch):

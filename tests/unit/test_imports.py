@@ -168,7 +168,7 @@ def test_help_loads_nothing_heavy(arguments):
 
 @pytest.mark.parametrize(
     "module",
-    ["types", "errors", "symmetrize", "evaluate", "corpora", "annotate", "resources", "crf.plain", "aligners.crf",
+    ["types", "errors", "symmetrize", "evaluate", "corpora", "annotate", "resources", "crf.kernel", "aligners.crf",
      "aligners.bidirectional", "model.persist"],
 )  # fmt: skip
 def test_what_needs_no_torch_loads_without(module):

@@ -19,7 +19,7 @@ from jacana_torch.aligners.neural.inputs import Batch, Columns, batches, inputs_
 from jacana_torch.aligners.neural.network import Contextual, EncoderCache
 from jacana_torch.aligners.neural.neural import Neural, alignment_of, link_probabilities
 from jacana_torch.aligners.neural.training import gold_of, mean_loss
-from jacana_torch.crf.inference import marginals
+from jacana_torch.crf.kernel import posteriors
 from jacana_torch.errors import ConfigError, ModelError
 from jacana_torch.evaluate import score
 from jacana_torch.features.families.context import Context
@@ -81,8 +81,11 @@ def test_padding_says_nothing(trained):
         own = network(batch_of(trained, [example]))
         m, n = own.alone.shape[1:]
         torch.testing.assert_close(together.alone[k : k + 1, :m, :n], own.alone)
-        torch.testing.assert_close(together.forward.node[k : k + 1, :m, : n + 1], own.forward.node)
-        torch.testing.assert_close(together.backward.node[k : k + 1, :n, : m + 1], own.backward.node)
+        for batched, alone in ((together.forward, own.forward), (together.backward, own.backward)):
+            g, nodes = batched.layout.geometry, batched.flat[0]
+            token, cell = int(g.source_start[k]), batched.layout.n_tokens + int(g.cell_start[k])
+            seen = nodes[token : token + alone.layout.n_tokens], nodes[cell : cell + m * n]
+            torch.testing.assert_close(torch.cat(seen), alone.flat[0])
 
 
 @pytest.mark.parametrize("with_encoder", [False, True])
@@ -256,12 +259,14 @@ def test_an_alignment_is_what_is_likelier_than_the_threshold():
 
 
 def test_judges(trained):
-    """Chains by their marginals, which tests of their own know to be right; cells by their log-odds."""
+    """Chains by their posteriors, which tests of their own know to be right; cells by their log-odds."""
     batch = Batch.of(trained.prepared([HELD_OUT[0].pair]).inputs, trained.columns, "cpu")
     with torch.no_grad():
         output = trained.networks[0].eval()(batch)
         chains, cells, both = (link_probabilities(output, judge)[0] for judge in ("chains", "cells", "both"))
-    ahead, back = (marginals(p).node[0, :, 1:].double() for p in (output.forward, output.backward))
+    m, n = batch.sizes[0]
+    ahead, back = (posteriors(*scores).nodes for scores in (output.forward, output.backward))
+    ahead, back = ahead[m:].reshape(m, n), back[n:].reshape(n, m)
     for (i, j), value in np.ndenumerate(chains.numpy()):
         assert value == pytest.approx((float(ahead[i, j]) + float(back[j, i])) / 2)
         assert float(cells[i, j]) == pytest.approx(1 / (1 + np.exp(-float(output.alone[0, i, j]))))

@@ -9,7 +9,7 @@ import pytest
 from templates import corpus
 
 from jacana_torch.aligners.bidirectional import Bidirectional
-from jacana_torch.aligners.combination import Weighing
+from jacana_torch.aligners.combination import Combination
 from jacana_torch.aligners.crf import Crf
 from jacana_torch.aligners.neural.mixed import Mixed
 from jacana_torch.aligners.neural.neural import Neural
@@ -83,17 +83,17 @@ def test_it_learns(trained):
 
 
 def test_a_part_of_no_weight_says_nothing(trained):
-    alone = Weighing(1.0, 0.0, 0.0, 0.5)
+    alone = Combination(1.0, 0.0, 0.0, 0.5)
     network = replace_weighing(trained, alone).align(PAIRS)
     assert network == trained.network.align(PAIRS)
-    linear = replace_weighing(trained, Weighing(0.0, 1.0, 0.0, 0.5)).align(PAIRS)
+    linear = replace_weighing(trained, Combination(0.0, 1.0, 0.0, 0.5)).align(PAIRS)
     assert linear == trained.linear.align(PAIRS, symmetrize="posterior")
 
 
-def replace_weighing(made: Mixed, weighing: Weighing) -> Mixed:
+def replace_weighing(made: Mixed, weighing: Combination) -> Mixed:
     other = replace(made)
     other.restore(made.state())
-    other.weighing = weighing
+    other.combination = weighing
     return other
 
 
@@ -103,7 +103,7 @@ def test_weights_are_learnt_from_pairs_that_neither_part_saw(monkeypatch):
     judged = Mixed._sample
     monkeypatch.setattr(Mixed, "_sample", lambda self, *split: asked.append((self, split)) or judged(self, *split))
     made.fit(TRAINING)
-    assert made.weighing != Weighing(0.5, 0.5, 0.0, 0.5)
+    assert made.combination != Combination(0.5, 0.5, 0.0, 0.5)
     held_out = [id(e) for _, (_, out) in asked for e in out]
     assert sorted(held_out) == sorted(id(e) for e in TRAINING)
     for other, (training, out) in asked:
@@ -111,10 +111,10 @@ def test_weights_are_learnt_from_pairs_that_neither_part_saw(monkeypatch):
         assert other.linear.forward is not made.linear.forward and len(other.network.networks) == 1
     again = aligner(folds=2, network={"epochs": 3, "members": 2})
     again.fit(TRAINING)
-    assert again.weighing == made.weighing
+    assert again.combination == made.combination
     restored = aligner(folds=2, network={"epochs": 3, "members": 2})
     restored.restore(made.state())
-    assert restored.weighing == made.weighing and restored.align(PAIRS) == made.align(PAIRS)
+    assert restored.combination == made.combination and restored.align(PAIRS) == made.align(PAIRS)
 
 
 def test_a_network_goes_on_from_one_that_was_mixed(trained, tmp_path):

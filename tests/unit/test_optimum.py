@@ -29,7 +29,7 @@ def objective(aligner: Crf, l2: float = 0.5) -> tuple[Objective, list[str]]:
     gold = [readings(e.gold, ["monotone"]).paths for e in examples]
     priors = l2 * (1 + np.arange(len(names)) % 3)
     costs = {"cost_null": 0.7, "cost_link": 1.3}
-    return Objective(aligner._lattices(batch, names), gold, priors, costs), names
+    return Objective(aligner.chain_scores(batch, names), gold, priors, costs), names
 
 
 def test_the_gradient_is_the_slope_in_every_direction():

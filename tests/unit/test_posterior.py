@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from jacana_torch.aligners import posterior as module
 from jacana_torch.aligners.bidirectional import Bidirectional
-from jacana_torch.aligners.combination import Sample, Weighing, weighed
+from jacana_torch.aligners.combination import Combination, Sample, fitted
 from jacana_torch.aligners.crf import Crf
 from jacana_torch.aligners.posterior import Posterior, both_ways, held_out, sampled
-from jacana_torch.crf.expected import expected_f1_links
+from jacana_torch.crf.links import expected_f1_links
 from jacana_torch.errors import ConfigError
 from jacana_torch.evaluate import score
 from jacana_torch.features.families.context import Context
@@ -54,7 +54,7 @@ def made(symmetrize="intersection") -> Bidirectional:
 def both() -> Bidirectional:
     aligner = made(Posterior(folds=2))
     aligner.fit(examples(1, 40))
-    assert aligner.weighing != Weighing()
+    assert aligner.combination != Combination()
     return aligner
 
 
@@ -66,11 +66,12 @@ def pairs() -> list[SentencePair]:
 
 def sum_over_paths(crf: Crf, pair: SentencePair) -> np.ndarray:
     """[m, n] the chance of each link, of every path's score by itself."""
-    space = crf.prepared([pair]).lattices
-    (bucket,) = space.layout.buckets
-    p = bucket.potentials(*space.flat(torch.as_tensor(crf.weights)))
     m, n = len(pair.source), len(pair.target)
-    node, edge, start, end = p.node[0].tolist(), p.edge[0].tolist(), p.start[0].tolist(), p.end[0].tolist()
+    nodes, edges, starts, ends = (
+        x.numpy() for x in crf.prepared([pair]).scores.flat(torch.as_tensor(crf.weights))
+    )
+    node = np.column_stack([nodes[:m], nodes[m:].reshape(m, n)]).tolist()
+    edge, start, end = edges.reshape(n + 1, n + 1).tolist(), starts.tolist(), ends.tolist()
     total, links = 0.0, np.zeros((m, n))
     for path in product(range(n + 1), repeat=m):
         value = start[path[0]] + end[path[-1]] + sum(node[i][s] for i, s in enumerate(path))
@@ -93,14 +94,14 @@ def tables(both, pairs) -> list[tuple[np.ndarray, np.ndarray] | None]:
     ]
 
 
-def weighed_by_hand(w: Weighing, forward: float, backward: float) -> float:
+def weighed_by_hand(w: Combination, forward: float, backward: float) -> float:
     a, b = (min(max(c, 1e-6), 1 - 1e-6) for c in (forward, backward))
     one, other = math.log(a / (1 - a)), math.log(b / (1 - b))
     odds = w.forward * one + w.backward * other + w.smaller * min(one, other) + w.bias
     return 1 / (1 + math.exp(-odds))
 
 
-def chances_by_hand(w: Weighing, table) -> dict[tuple[int, int], float]:
+def chances_by_hand(w: Combination, table) -> dict[tuple[int, int], float]:
     forward, backward = table
     return {(i, j): weighed_by_hand(w, forward[i, j], backward[i, j]) for i, j in np.ndindex(*forward.shape)}
 
@@ -109,7 +110,7 @@ def chances_by_hand(w: Weighing, table) -> dict[tuple[int, int], float]:
 def test_chances_are_sums_over_all_paths(both, pairs, tables, single):
     seen = 0
     for places, some in both_ways(both.forward, both.backward, pairs):
-        for got, side in zip(some.posteriors(single), (0, 1), strict=True):
+        for got, side in zip(some.posteriors(precise=not single), (0, 1), strict=True):
             expected = np.concatenate([tables[place][side].ravel() for place in places])
             assert got == pytest.approx(expected, abs=1e-5 if single else 1e-9)
         seen += len(places)
@@ -123,8 +124,8 @@ def test_links_are_what_is_likely_under_both(both, pairs, tables):
         if table is None:
             assert not alignment.sure and alignment.score is None
             continue
-        chances = chances_by_hand(both.weighing, table)
-        links = {link for link, chance in chances.items() if chance >= both.weighing.threshold}
+        chances = chances_by_hand(both.combination, table)
+        links = {link for link, chance in chances.items() if chance >= both.combination.threshold}
         assert alignment.sure == links and not alignment.possible
         assert alignment.confidence == pytest.approx({link: chances[link] for link in links}, abs=1e-8)
         whole = sum(math.log(c if link in links else 1 - c) for link, c in chances.items())
@@ -137,7 +138,7 @@ def test_a_threshold_of_ones_own(both, pairs, tables, threshold):
     way = Posterior(threshold=threshold)
     for confidence in (False, True):
         for alignment, table in zip(both.align(pairs, way, confidence), tables, strict=True):
-            chances = chances_by_hand(both.weighing, table) if table else {}
+            chances = chances_by_hand(both.combination, table) if table else {}
             assert alignment.sure == {link for link, chance in chances.items() if chance >= threshold}
 
 
@@ -146,7 +147,7 @@ def test_links_of_the_largest_expected_f1(both, pairs, tables):
     assert both.align(pairs, Posterior("f1"), confidence=False) == found != both.align(pairs)
     for alignment, table in zip(found, tables, strict=True):
         if table:
-            ranked = sorted(chances_by_hand(both.weighing, table).items(), key=lambda item: -item[1])
+            ranked = sorted(chances_by_hand(both.combination, table).items(), key=lambda item: -item[1])
             kept, _, f1 = expected_f1_links([chance for _, chance in ranked])
             assert alignment.sure == {link for link, _ in ranked[:kept]} and f1 > 0
 
@@ -156,7 +157,7 @@ def test_confidences_do_not_depend_on_what_chose_the_links(both, pairs, tables):
         plain = [join(f, b) for join in [functions()[name]] for f, b in zip(*both.directions(pairs), strict=True)]
         for alignment, table, expected in zip(both.align(pairs, name), tables, plain, strict=True):
             assert alignment == expected
-            chances = chances_by_hand(both.weighing, table) if table else {}
+            chances = chances_by_hand(both.combination, table) if table else {}
             own = {link: chances[link] for link in alignment.sure}
             assert alignment.confidence == pytest.approx(own, abs=1e-8)
 
@@ -184,9 +185,9 @@ def test_every_model_of_two_chains_can_be_asked(both, pairs):
 def test_the_weighing_is_the_likeliest():
     rng = np.random.default_rng(3)
     forward, backward = rng.random(5000), rng.random(5000)
-    truth = Weighing(0.7, 0.4, -0.5, smaller=-0.3)
-    sample = Sample(forward, backward, rng.random(5000) < truth.chances(forward, backward), np.zeros(5000, int))
-    found = weighed(sample)
+    truth = Combination(0.7, 0.4, -0.5, smaller=-0.3)
+    sample = Sample(forward, backward, rng.random(5000) < truth.combine(forward, backward), np.zeros(5000, int))
+    found = fitted(sample)
     for name, at_most in (("forward", 0.15), ("backward", 0.15), ("bias", 0.2), ("smaller", 0.2)):
         assert abs(getattr(found, name) - getattr(truth, name)) < at_most
 
@@ -197,19 +198,19 @@ def test_the_likeliest_weighing_is_found_where_newton_s_steps_go_too_far():
     rng = np.random.default_rng(0)
     sure = np.array([1e-6, 1 - 1e-6])
     sample = Sample(rng.choice(sure, 400), rng.choice(sure, 400), rng.random(400) < 0.02, np.zeros(400, int))
-    assert_likeliest(weighed(sample), sample)
+    assert_likeliest(fitted(sample), sample)
 
 
 WEIGHTS = ("forward", "backward", "bias", "smaller")
 
 
-def assert_likeliest(found: Weighing, sample: Sample) -> None:
+def assert_likeliest(found: Combination, sample: Sample) -> None:
     """No step makes it likelier."""
 
-    def loss(w: Weighing) -> float:
-        prior, chances = Weighing(), w.chances(sample.forward, sample.backward)
+    def loss(w: Combination) -> float:
+        prior, chances = Combination(), w.combine(sample.forward, sample.backward)
         near = sum((getattr(w, n) - getattr(prior, n)) ** 2 for n in WEIGHTS) / 2
-        return near - np.log(np.where(sample.hit, chances, 1 - chances)).sum()
+        return near - np.log(np.where(sample.gold, chances, 1 - chances)).sum()
 
     for name, step in product(WEIGHTS, (-1e-3, 1e-3)):
         assert loss(replace(found, **{name: getattr(found, name) + step})) > loss(found)
@@ -217,10 +218,10 @@ def assert_likeliest(found: Weighing, sample: Sample) -> None:
 
 def test_few_and_certain_cells_leave_it_near_what_it_was():
     one = np.array([1.0])
-    found = weighed(Sample(one, one, np.array([True]), np.array([0])))
-    assert found.forward == pytest.approx(Weighing().forward, abs=0.05)
+    found = fitted(Sample(one, one, np.array([True]), np.array([0])))
+    assert found.forward == pytest.approx(Combination().forward, abs=0.05)
     perfect = np.repeat([0.0, 1.0], 500)
-    assert weighed(Sample(perfect, perfect, perfect > 0, np.zeros(1000, int))).forward < 2
+    assert fitted(Sample(perfect, perfect, perfect > 0, np.zeros(1000, int))).forward < 2
 
 
 @given(
@@ -229,9 +230,9 @@ def test_few_and_certain_cells_leave_it_near_what_it_was():
     st.tuples(st.floats(-0.2, 2), st.floats(-0.2, 2), st.floats(-3, 3), st.floats(-1, 1)),
 )
 def test_what_is_told_as_0_is_less_likely_than_asked(cells, least, weights):
-    w = Weighing(*weights[:3], smaller=weights[3])
+    w = Combination(*weights[:3], smaller=weights[3])
     forward, backward = (np.array(side) for side in zip(*cells, strict=True))
-    exact, told = w.chances(forward, backward), w.chances(forward, backward, least)
+    exact, told = w.combine(forward, backward), w.combine(forward, backward, least)
     for a, b, chance, quick in zip(forward, backward, exact, told, strict=True):
         assert chance == pytest.approx(weighed_by_hand(w, a, b))
         assert quick == chance or (quick == 0 and chance < least)
@@ -259,8 +260,8 @@ def test_folds_are_judged_by_chains_that_never_saw_them(monkeypatch):
     for fold, held in enumerate(judged):
         assert seen[2 * fold] == everything - held  # forward; backward sees them flipped
     total = Sample.joined(parts)
-    assert total.hit.sum() == sum(len(e.gold.sure) for e in corpus)
-    assert len(total.hit) == sum(len(e.pair.source) * len(e.pair.target) for e in corpus)
+    assert total.gold.sum() == sum(len(e.gold.sure) for e in corpus)
+    assert len(total.gold) == sum(len(e.pair.source) * len(e.pair.target) for e in corpus)
     assert len(np.unique(total.pair)) == 23
 
 
@@ -270,7 +271,9 @@ def test_a_sample_says_which_cells_are_gold(both):
     assert len(list(both_ways(both.forward, both.backward, [e.pair for e in corpus]))) > 1
     assert np.unique(sample.pair).tolist() == list(range(15))
     cells = {}
-    for pair, forward, backward, hit in zip(sample.pair, sample.forward, sample.backward, sample.hit, strict=True):
+    for pair, forward, backward, hit in zip(
+        sample.pair, sample.forward, sample.backward, sample.gold, strict=True
+    ):
         cells.setdefault(int(pair), []).append((forward, backward, hit))
     expected = []
     for e in corpus:
@@ -284,7 +287,7 @@ def test_a_sample_says_which_cells_are_gold(both):
 def test_the_threshold_is_the_one_that_scores_best(both):
     corpus = examples(7, 30)
     sample = sampled(both.forward, both.backward, corpus)
-    best = module.best_threshold(sample, both.weighing)
+    best = module.best_threshold(sample, both.combination)
     gold, asked = [e.gold for e in corpus], [e.pair for e in corpus]
 
     def worth(threshold: float) -> float:
@@ -301,7 +304,7 @@ def test_nothing_is_learnt_from_few_or_where_nobody_asks():
     for folds, count in ((0, 40), (5, 19)):
         aligner = made(Posterior(folds=folds))
         aligner.fit(examples(1, count))
-        assert aligner.weighing == Weighing()
+        assert aligner.combination == Combination()
         assert set(aligner.state()) == {f"{p}.{k}" for p in ("forward", "backward") for k in ("names", "weights")}
 
 
@@ -309,13 +312,13 @@ def test_what_is_learnt_comes_back(both, pairs):
     state = both.state()
     again = made(Posterior(folds=2))
     again.restore(state)
-    assert again.weighing == both.weighing
+    assert again.combination == both.combination
     assert again.align(pairs) == both.align(pairs)
     old = {key: value for key, value in state.items() if "." in key}
     again.restore(old)
-    assert again.weighing == Weighing()
+    assert again.combination == Combination()
     again.restore({**state, "together": np.array([0.4, 0.3, 0.2, 0.6])})  # of a model from before `smaller`
-    assert again.weighing == Weighing(0.4, 0.3, 0.2, 0.6, smaller=0.0)
+    assert again.combination == Combination(0.4, 0.3, 0.2, 0.6, smaller=0.0)
     for bad in ([1.0, 2.0], [1.0, 1.0, math.nan, 0.5], [1.0, 1.0, 0.0, 1.5]):
         with pytest.raises(ConfigError, match="two weights, a bias and a threshold"):
             again.restore({**state, "together": np.array(bad)})
@@ -333,9 +336,9 @@ def test_ctrl_c_among_the_folds_keeps_the_directions(monkeypatch):
     monkeypatch.setattr(Crf, "fit", impatient)
     report = aligner.fit(examples(1, 40))
     assert len(calls) == 4 and report.interrupted and not report.converged
-    assert len(aligner.forward.names) and len(aligner.backward.names) and aligner.weighing == Weighing()
+    assert len(aligner.forward.names) and len(aligner.backward.names) and aligner.combination == Combination()
     report = aligner.fit(examples(1, 40))  # going on
-    assert not report.interrupted and aligner.weighing != Weighing()
+    assert not report.interrupted and aligner.combination != Combination()
 
 
 @pytest.mark.parametrize(
@@ -348,9 +351,9 @@ def test_settings_that_mean_nothing(settings):
 
 
 def test_others_than_chains_cannot():
-    with pytest.raises(ConfigError, match="Hmm does not tell: choose one of intersection"):
+    with pytest.raises(ConfigError, match="Hmm does not give: choose one of intersection"):
         Bidirectional(Hmm(), Hmm(), Posterior())
     aligner = Bidirectional(Hmm(), Hmm())
     aligner.fit(examples(1, 5))
-    with pytest.raises(ConfigError, match="Hmm does not tell"):
+    with pytest.raises(ConfigError, match="Hmm does not give"):
         aligner.align(random_pairs(1, 2), "posterior")

@@ -12,7 +12,7 @@ from test_remember import WORDS, examples
 from jacana_torch.aligners.base import learnable
 from jacana_torch.aligners.crf import Crf
 from jacana_torch.crf.objective import Objective
-from jacana_torch.crf.scoring import node_scores
+from jacana_torch.crf.scores import node_scores
 from jacana_torch.crf.states import readings
 from jacana_torch.errors import ConfigError
 from jacana_torch.features.families.context import Context
@@ -62,7 +62,7 @@ def test_what_goes_changes_no_score_by_much(whole, pruned):
 def test_what_stays_is_trained_again(pruned):
     """The weights are the best of those columns: the loss of a model that never had others slopes nowhere."""
     taught = sorted(learnable(examples(1, 40)), key=lambda e: len(e.pair.target))
-    space = pruned._lattices(pruned.features([e.pair for e in taught]), pruned.names)
+    space = pruned.chain_scores(pruned.features([e.pair for e in taught]), pruned.names)
     gold = [readings(e.gold, ["monotone"]).paths for e in taught]
     objective = Objective(space, gold, pruned.l2, {"cost_null": 1.0, "cost_link": 1.0})
     loss, slope = objective(pruned.weights)
@@ -81,7 +81,7 @@ def test_scores_are_those_of_the_columns_that_stayed(pruned):
     for pair in random_pairs(3, 20, WORDS, longest=5):
         expected, (got,) = matrix_scores(pruned, Grid([pair])), node_scores(Grid([pair]), pruned.scorer())
         assert got[: len(expected)] == pytest.approx(expected[:, 0], abs=1e-5)
-        assert got[len(expected) : -1] == pytest.approx(expected[:, 1:].ravel(), abs=1e-5)
+        assert got[len(expected) :] == pytest.approx(expected[:, 1:].ravel(), abs=1e-5)
 
 
 def test_a_smaller_model_is_a_smaller_file(tmp_path):

@@ -17,7 +17,7 @@ from test_features_distortion import rows, transition
 from jacana_torch.aligners.bidirectional import Bidirectional
 from jacana_torch.aligners.crf import Crf
 from jacana_torch.aligners.posterior import Posterior
-from jacana_torch.crf.spaces import PLAIN, REMEMBERING
+from jacana_torch.crf.state_space import PLAIN, REMEMBERING
 from jacana_torch.errors import ConfigError
 from jacana_torch.features.families.context import Context
 from jacana_torch.features.families.distortion import Distortion
@@ -101,7 +101,7 @@ def test_links_chances_and_scores_are_those_of_all_paths():
     for pair in held_out():
         for crf, seen in sides(both, pair):
             chain, (found,) = twin(crf, seen), crf.align([seen])
-            log_z, chances = chain.log_z(), chain.chances()
+            log_z, chances = chain.log_z(), chain.posteriors()
             best, path = max(chain.paths())
             assert found.sure == {(i, column - 1) for i, column in enumerate(path) if column}
             assert found.score == pytest.approx((best - log_z) / len(path), abs=1e-5)
@@ -131,7 +131,7 @@ def test_reasons_rivals_and_posteriors_are_those_of_all_paths():
         (explanation,) = both.explain([pair])
         for direction, (crf, seen) in zip(explanation.directions, sides(both, pair), strict=True):
             chain = twin(crf, seen)
-            paths, chances = chain.paths(), chain.chances()
+            paths, chances = chain.paths(), chain.posteriors()
             _, best = max(paths)
 
             def through(token: int, column: int, paths=paths):

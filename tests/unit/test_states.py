@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import itertools
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jacana_torch.crf.states import POLICIES, batch_links, gold_states, pad_states, readings, state_links
+from jacana_torch.crf.states import POLICIES, gold_states, readings, state_links
 from jacana_torch.errors import ConfigError
 from jacana_torch.types import Alignment
 
@@ -69,10 +68,3 @@ def test_of_two_links_both_are_read():
 def test_a_block_of_links_becomes_its_diagonal():
     block = frozenset((i, j) for i in (1, 2) for j in (4, 5))
     assert gold_states(Alignment(4, 6, block)).states.tolist() == [0, 5, 6, 0]
-
-
-@given(st.lists(st.lists(st.integers(0, 5), max_size=5), min_size=1, max_size=5))
-def test_links_of_a_batch_are_those_of_its_rows(rows):
-    padded = pad_states([np.array(row, dtype=np.int64) for row in rows])
-    assert batch_links(padded) == [state_links(row) for row in rows]
-    assert batch_links(padded) == [[(i, s - 1) for i, s in enumerate(row) if s] for row in rows]

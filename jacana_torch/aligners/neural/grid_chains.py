@@ -9,19 +9,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
-from ...crf.inference import marginals
-from ...crf.loss import softmax_margin
-from ...crf.potentials import Potentials
-from ...crf.states import pad_states
+from ...crf.kernel import posteriors
+from ...crf.layout import Layout
+from ...crf.objective import softmax_margin
 from ...features.api import Block, EdgeFamily
+from ...util.geometry import Geometry
 
 _TABLES_KEPT = 128  # target lengths whose columns are kept
+
+
+class ChainScores(NamedTuple):
+    """The scores of a batch of chains, as `layout` has them."""
+
+    layout: Layout
+    flat: tuple[Tensor, ...]
 
 
 class Chain(nn.Module):
@@ -36,21 +43,20 @@ class Chain(nn.Module):
         self.steps = nn.ParameterDict({space: nn.Parameter(torch.zeros(size)) for space, size in sizes.items()})
         self._tables: dict[int, dict[str, Tensor]] = {}
 
-    def forward(self, h: Tensor, inside: Tensor, sizes: Sequence[tuple[int, int]]) -> Potentials:
-        """From cell vectors h [B, M, N, d] and the mask inside [B, M, N, 1]."""
+    def forward(self, h: Tensor, inside: Tensor, sizes: Sequence[tuple[int, int]]) -> ChainScores:
+        """Score cell vectors h [B, M, N, d], given the mask inside [B, M, N, 1]."""
         largest, mean = line(h, inside, 2)
-        null = self.null(torch.cat([largest, mean], 3)).flatten(2)  # [B, M, 1]
-        node = torch.cat([null, self.link(h).squeeze(3)], 2)  # [B, M, N + 1]
-        lengths, states = (torch.tensor(side, device=h.device) for side in zip(*sizes, strict=True))
-        distinct, table = torch.unique(states, return_inverse=True)
-        scores = [self._step_scores(n, node.shape[2]) for n in distinct.tolist()]
-        edge, start, end = (torch.stack(space) for space in zip(*scores, strict=True))
-        return Potentials.build(node, edge, start, end, table, lengths, states + 1)
+        null = self.null(torch.cat([largest, mean], 3)).flatten(1)  # [B, M]
+        link, cell = self.link(h).squeeze(3), inside.squeeze(3) > 0
+        n_source, n_target = (np.array(side) for side in zip(*sizes, strict=True))
+        layout = Layout(Geometry(n_source, n_target))
+        steps = zip(*(self._step_scores(n) for n in layout.distinct.tolist()), strict=True)
+        return ChainScores(layout, (torch.cat([null[cell.any(2)], link[cell]]), *map(torch.cat, steps)))
 
-    def _step_scores(self, n: int, width: int) -> list[Tensor]:
-        """Scores of edges [S, S], starts [S] and ends [S] towards n tokens, padded to S = `width` states."""
+    def _step_scores(self, n: int) -> list[Tensor]:
+        """Scores of the edges, starts and ends towards n tokens."""
         if not self.families:
-            return [self.link.weight.new_zeros(shape) for shape in ((width, width), (width,), (width,))]
+            return [self.link.weight.new_zeros(size) for size in ((n + 1) ** 2, n + 1, n + 1)]
         if n not in self._tables:
             if len(self._tables) >= _TABLES_KEPT:
                 self._tables.clear()
@@ -60,10 +66,7 @@ class Chain(nn.Module):
                 for space, blocks in _step_blocks(self.families, n).items()
             }
         columns = self._tables[n]
-        edge, start, end = (columns[s].to(self.link.weight) @ self.steps[s] for s in ("edge", "start", "end"))
-        more = width - n - 1
-        square = functional.pad(edge.reshape(n + 1, n + 1), (0, more, 0, more))
-        return [square, functional.pad(start, (0, more)), functional.pad(end, (0, more))]
+        return [columns[kind].to(self.link.weight) @ self.steps[kind] for kind in ("edge", "start", "end")]
 
 
 def _step_blocks(families: Sequence[EdgeFamily], n: int) -> dict[str, list[Block]]:
@@ -85,7 +88,7 @@ class Chains(nn.Module):
 
     def forward(
         self, h: Tensor, inside: Tensor, sizes: Sequence[tuple[int, int]]
-    ) -> tuple[Potentials, Potentials]:
+    ) -> tuple[ChainScores, ChainScores]:
         forward = self.forward_chain(h, inside, sizes)
         flipped = [(n, m) for m, n in sizes]
         return forward, self.backward_chain(h.transpose(1, 2), inside.transpose(1, 2), flipped)
@@ -98,13 +101,19 @@ def line(h: Tensor, inside: Tensor, axis: int) -> tuple[Tensor, Tensor]:
     return largest.masked_fill(largest.isneginf(), 0.0), mean
 
 
-def mean_posterior(forward: Potentials, backward: Potentials) -> Tensor:
+def mean_posterior(forward: ChainScores, backward: ChainScores) -> Tensor:
     """[B, M, N] the posterior of each link, averaged over the directions, in double precision."""
-    ahead, back = (marginals(potentials).node[:, :, 1:].double() for potentials in (forward, backward))
+    ahead, back = (_link_posteriors(*scores) for scores in (forward, backward))
     return (ahead + back.transpose(1, 2)) / 2
 
 
-def chain_loss(potentials: Potentials, paths: Sequence[np.ndarray], cost: float) -> Tensor:
+def _link_posteriors(layout: Layout, flat: Sequence[Tensor]) -> Tensor:
+    g, found = layout.geometry, posteriors(layout, [x.detach() for x in flat]).nodes[layout.n_tokens :]
+    out = np.zeros((len(g.n_source), int(g.n_source.max()), int(g.n_target.max())))
+    out[g.pair, g.m, g.n] = found
+    return torch.as_tensor(out, device=flat[0].device)
+
+
+def chain_loss(scores: ChainScores, paths: Sequence[np.ndarray], cost: float) -> Tensor:
     """The softmax-margin loss of gold paths, summed over the batch."""
-    states = torch.from_numpy(pad_states(paths, potentials.shape[1])).to(potentials.node.device)
-    return softmax_margin(potentials, states, cost, cost).sum()
+    return softmax_margin(*scores, paths, cost, cost).sum()

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ...crf.scoring import numbered
+from ...crf.scores import numbered
 from ...encoders.checkpoint import Tokenizer
 from ...encoders.pieces import Window, windows
 from ...features.api import Block

@@ -16,7 +16,7 @@ from ...errors import ConfigError
 from ...types import Alignment, Example, SentencePair
 from ..base import TrainingReport, Watcher, learnable
 from ..bidirectional import Bidirectional
-from ..combination import Sample, Weighing, weighed
+from ..combination import Combination, Sample, fitted
 from ..posterior import FEWEST, best_threshold
 from .neural import Neural, alignment_of
 from .training import matrix_of
@@ -40,7 +40,9 @@ class Mixed:
     threshold: float = 0.5
     folds: int = 0
     seed: int = 1
-    weighing: Weighing = field(init=False)  # "forward" stands for the network, "backward" for the linear chains
+    combination: Combination = field(
+        init=False
+    )  # "forward" stands for the network, "backward" for the linear chains
 
     def __post_init__(self) -> None:
         if not isinstance(self.network, Neural):
@@ -53,7 +55,7 @@ class Mixed:
             raise ConfigError(f"threshold={self.threshold}: must be between 0 and 1")
         if type(self.folds) is not int or self.folds < 0 or self.folds == 1:
             raise ConfigError(f"folds={self.folds!r}: two or more, or 0 to learn nothing")
-        self.weighing = Weighing(self.weights[0], self.weights[1], self.bias, self.threshold)
+        self.combination = Combination(self.weights[0], self.weights[1], self.bias, self.threshold)
 
     @property
     def tolerance(self) -> float:
@@ -81,17 +83,17 @@ class Mixed:
         try:
             report += self.network.fit(examples, dev, watch)
             if self.folds and not report.interrupted and len(examples) >= FEWEST:
-                self._learn_weighing(examples)
+                self._learn_combination(examples)
         except KeyboardInterrupt:  # what is trained so far is kept
             return replace(report, converged=False, interrupted=True)
         return report
 
-    def _learn_weighing(self, examples: Sequence[Example]) -> None:
+    def _learn_combination(self, examples: Sequence[Example]) -> None:
         """Fit weights and threshold to pairs that neither part was trained on."""
         sample = Sample.joined([self._untrained()._sample(*split) for split in self._splits(examples)])
-        found = weighed(sample)
-        self.weighing = replace(found, threshold=best_threshold(sample, found))
-        log.info("the network (forward) and the linear chains (backward) combined: %s", self.weighing)
+        found = fitted(sample)
+        self.combination = replace(found, threshold=best_threshold(sample, found))
+        log.info("the network (forward) and the linear chains (backward) combined: %s", self.combination)
 
     def _splits(self, examples: Sequence[Example]) -> Iterator[tuple[list[Example], list[Example]]]:
         order = np.random.default_rng(self.seed).permutation(len(examples))
@@ -106,7 +108,7 @@ class Mixed:
         chains = self.linear.chains()
         assert chains is not None
         one, other = (replace(chain, names=[], weights=np.zeros(0)) for chain in chains)
-        linear = replace(self.linear, forward=one, backward=other, weighing=Weighing())
+        linear = replace(self.linear, forward=one, backward=other, combination=Combination())
         return replace(self, network=replace(self.network, members=1), linear=linear, folds=0)
 
     def _sample(self, training: Sequence[Example], held_out: Sequence[Example]) -> Sample:
@@ -124,7 +126,7 @@ class Mixed:
         out = []
         for network, linear in zip(*self._both(pairs), strict=True):
             if network.size:
-                out.append(alignment_of(self.weighing.chances(network, linear), self.weighing.threshold))
+                out.append(alignment_of(self.combination.combine(network, linear), self.combination.threshold))
             else:
                 out.append(Alignment(*network.shape))
         return out
@@ -140,10 +142,10 @@ class Mixed:
     def state(self) -> dict[str, np.ndarray | list[str]]:
         parts = {"network": self.network.state(), "linear": self.linear.state()}
         state = {f"{part}.{key}": value for part, own in parts.items() for key, value in own.items()}
-        return {**state, **self.weighing.state()}
+        return {**state, **self.combination.state()}
 
     def restore(self, state: Mapping[str, np.ndarray | list[str]]) -> None:
         for part, aligner in (("network", self.network), ("linear", self.linear)):
             own = {k.removeprefix(f"{part}."): v for k, v in state.items() if k.startswith(f"{part}.")}
             aligner.restore(own)
-        self.weighing = Weighing.restored(state)
+        self.combination = Combination.restored(state)

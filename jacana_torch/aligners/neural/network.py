@@ -16,11 +16,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ...crf.potentials import Potentials
 from ...encoders.encoder_network import adapt, checked_layers, word_vectors
 from ...encoders.pieces import Window
 from ...features.api import EdgeFamily
-from .grid_chains import Chains, line
+from .grid_chains import Chains, ChainScores, line
 from .inputs import Batch, Columns, Encoded, Inputs, batches
 
 SIZE = 32  # dimensions of a view
@@ -99,8 +98,8 @@ class Contextual(nn.Module):
 class Output(NamedTuple):
     """The network's output for a batch: the potentials of both chains, and the log-odds of each cell by itself."""
 
-    forward: Potentials
-    backward: Potentials
+    forward: ChainScores
+    backward: ChainScores
     alone: Tensor  # [B, M, N]
 
 

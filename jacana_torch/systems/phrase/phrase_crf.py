@@ -17,13 +17,10 @@ from torch import Tensor
 
 from ...aligners.base import State, Step, TrainingReport, Watcher, learnable
 from ...aligners.crf import Crf, prior_factors
-from ...crf.decoding import grids
-from ...crf.linear import LinearScores, add_scores
-from ...crf.objective import Lattices
-from ...crf.scoring import known_columns, node_scores, numbered
+from ...crf.scores import ChainScores, LinearScores, add_scores, known_columns, node_scores, numbered
 from ...errors import ConfigError, ModelError
 from ...features.api import Block, EdgeFamily, NodeFamily
-from ...features.grid import Grid
+from ...features.grid import Grid, grids
 from ...optimize.minimise import minimise
 from ...types import Alignment, Example, SentencePair, trusted
 from .segment_features import PREFIX, segment_blocks
@@ -43,12 +40,13 @@ class SegmentScores:
     """
 
     segments: Segments
-    tokens: Lattices
+    tokens: ChainScores
     phrases: LinearScores
     share: Tensor
 
     def scores(self, weights: Tensor) -> tuple[Tensor, ...]:
-        null, link, *steps = self.tokens.scores(weights)
+        nodes, *steps = self.tokens.flat(weights)
+        null, link = nodes.split([self.segments.tokens.n_tokens, self.segments.tokens.n_cells])
         pooled = self.segments.pooled(link, self.share).view(-1)
         return torch.cat([null, pooled.add_(self.phrases.scores(weights))]), *steps
 
@@ -57,7 +55,7 @@ class SegmentScores:
         D, n_tokens = self.segments.longest, self.segments.tokens.n_tokens
         null, sized = segments[:n_tokens], segments[n_tokens:]
         link = self.segments.unpooled(sized.view(D, D, -1), self.share)
-        return self.tokens.transpose(null, link, *steps) + self.phrases.transpose(sized)
+        return self.tokens.transpose(torch.cat([null, link]), *steps) + self.phrases.transpose(sized)
 
 
 class SegmentObjective:
@@ -232,7 +230,7 @@ class PhraseCrf:
         raw = [known_columns(block, numbered(block.names, number)) for block in blocks]
         phrases = LinearScores(raw, segments.n_sized, len(names), segments.device)
         share = torch.as_tensor(self._share, device=segments.device)
-        return SegmentScores(segments, self.chain._lattices(batch, names), phrases, share), names
+        return SegmentScores(segments, self.chain.chain_scores(batch, names), phrases, share), names
 
     def prepared(self, pairs: Sequence[SentencePair]) -> PreparedPhrases:
         """Pairs with their features looked up, to be decoded as often as the weights change."""
@@ -270,8 +268,8 @@ class PhraseCrf:
         chain, device = self.chain, self.chain.device
         for places, grid in grids(pairs, chain.batch_cells):
             (nodes,) = node_scores(grid, chain.scorer())
-            _, padded = chain.scored(grid.n_source, grid.n_target, nodes)
-            tokens, *steps = (torch.as_tensor(scores[:-1], device=device) for scores in padded)
+            _, scores, _ = chain.scored(grid, nodes)
+            tokens, *steps = (torch.as_tensor(x, device=device) for x in scores)
             segments = Segments(grid, self.longest, device)
             sized = segments.pooled(tokens[grid.n_tokens :], torch.as_tensor(self._share, device=device)).view(-1)
             sized += torch.as_tensor(self._phrase_scores(grid, segments), device=device)

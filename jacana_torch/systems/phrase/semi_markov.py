@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ...crf.buckets import buckets
+from ...util.batches import like_sizes
 from .segments import Segments
 
 NOTHING = -1e30  # the log of next to nothing: unlike -inf, it may be subtracted from itself
@@ -170,7 +170,7 @@ class SemiMarkov:
     def __init__(self, segments: Segments, max_cells: int) -> None:
         self.segments, of, D = segments, segments.tokens, segments.longest
         rows = np.maximum(of.n_source, of.n_target // D**2)  # a row also has a table of edges
-        self.batches = [self._batch(pairs) for pairs in buckets(rows, of.n_target, max(max_cells // D**2, 1))]
+        self.batches = [self._batch(pairs) for pairs in like_sizes(rows, of.n_target, max(max_cells // D**2, 1))]
         self._fits = torch.as_tensor(segments.fits, device=segments.device)
 
     def _batch(self, pairs: np.ndarray) -> Batch:

@@ -19,10 +19,10 @@ from ... import corpora
 from ...aligners.base import State
 from ...annotate.normalise import matching_form
 from ...annotate.tokenize import tokenize
-from ...crf.buckets import buckets
 from ...errors import ConfigError
 from ...features.wordlists import stem, variant
 from ...types import Example, Sentence
+from ...util.batches import like_sizes
 from ...util.geometry import positions, starts
 from .hmm_lattice import Chains
 
@@ -126,7 +126,7 @@ class Text:
 
         Best paths need a square of target positions for each pair, so a long target counts as a long source too.
         """
-        return buckets(np.maximum(self.n_source, self.n_target), self.n_target, most_cells)
+        return like_sizes(np.maximum(self.n_source, self.n_target), self.n_target, most_cells)
 
     def batch(self, pairs: np.ndarray, device: str) -> Batch:
         m, n = self.n_source[pairs], self.n_target[pairs]

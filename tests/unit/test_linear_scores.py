@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from jacana_torch.crf.layout import Layout
-from jacana_torch.crf.linear import LinearScores, on_device
+from jacana_torch.crf.scores import LinearScores, sparse_tensor
 
 N_WEIGHTS = 9
 
@@ -64,6 +63,17 @@ def test_scores_and_gradients_are_those_of_the_matrix(case, seed):
     matrix = written_out(n_cells, parts)
     np.testing.assert_allclose(linear.scores(torch.tensor(weights)).numpy(), matrix @ weights, atol=1e-12)
     np.testing.assert_allclose(linear.transpose(torch.tensor(gradient)).numpy(), matrix.T @ gradient, atol=1e-12)
+    np.testing.assert_allclose(linear.once(weights), matrix @ weights, atol=1e-12)
+
+
+@given(blocks(), st.lists(st.integers(0, 6), max_size=9))
+def test_contributions_are_the_entries_of_the_matrix(case, cells):
+    n_cells, parts = case
+    cells = np.array([cell % n_cells for cell in cells], np.int64)
+    place, column, value = LinearScores(parts, n_cells, N_WEIGHTS).contributions(cells)
+    found = np.zeros((len(cells), N_WEIGHTS))
+    np.add.at(found, (place, column), value)
+    np.testing.assert_allclose(found, written_out(n_cells, parts)[cells].reshape(found.shape), atol=1e-12)
 
 
 def test_a_cell_that_no_row_belongs_to_scores_nothing():
@@ -78,46 +88,6 @@ def test_a_matrix_on_a_device_is_the_same_matrix():
     matrix = sparse.random(7, 5, 0.4, format="csr", random_state=1)
     for x in (matrix, matrix.T):
         vector = np.arange(1.0, x.shape[1] + 1)
-        np.testing.assert_allclose((on_device(x, "cpu") @ torch.from_numpy(vector)).numpy(), x.toarray() @ vector)
-
-
-lengths = st.lists(st.tuples(st.integers(1, 5), st.integers(1, 4)), min_size=1, max_size=7)
-
-
-@given(lengths, st.sampled_from([1, 20, 10_000]))
-def test_every_place_of_a_batch_takes_its_own_score(sizes, max_cells):
-    """Every flat score is a number of its own, and each place of each padded batch must hold the right one."""
-    n_source, n_target = (np.array(side) for side in zip(*sizes, strict=True))
-    layout = Layout(n_source, n_target, max_cells, "cpu")
-    distinct = sorted({n for _, n in sizes})
-    nodes = numbered(layout.n_tokens + layout.n_cells)
-    edges, starts, ends = numbered(layout.n_edges), numbered(layout.n_starts), numbered(layout.n_starts) + 0.5
-    seen = []
-    for bucket in layout.buckets:
-        p = bucket.potentials(nodes, edges, starts, ends)
-        for row, pair in enumerate(bucket.pairs.tolist()):
-            seen.append(pair)
-            M, N = sizes[pair]
-            tokens = sum(m for m, _ in sizes[:pair])
-            cells = layout.n_tokens + sum(m * n for m, n in sizes[:pair])
-            squares = sum((n + 1) ** 2 for n in distinct if n < N)
-            firsts = sum(n + 1 for n in distinct if n < N)
-            table = int(p.table[row])
-            for m in range(p.node.shape[1]):
-                for s in range(p.node.shape[2]):
-                    value = p.node[row, m, s].item()
-                    if m >= M or s > N:
-                        assert value == -np.inf
-                    else:
-                        assert value == (tokens + m if s == 0 else cells + m * N + s - 1)
-            for a in range(N + 1):
-                assert p.start[table, a] == firsts + a and p.end[table, a] == firsts + a + 0.5
-                for b in range(N + 1):
-                    assert p.edge[table, a, b] == squares + a * (N + 1) + b
-            assert (int(p.lengths[row]), int(p.sizes[row])) == (M, N + 1)
-    assert sorted(seen) == list(range(len(sizes)))
-
-
-def numbered(n: int) -> torch.Tensor:
-    """0 .. n-1, and then a padding entry that would be noticed."""
-    return torch.cat([torch.arange(n, dtype=torch.float64), torch.tensor([1e9], dtype=torch.float64)])
+        np.testing.assert_allclose(
+            (sparse_tensor(x, "cpu") @ torch.from_numpy(vector)).numpy(), x.toarray() @ vector
+        )

@@ -1,0 +1,349 @@
+"""Forward-backward over packed chains: log Z, posteriors and expected counts, on any device.
+
+Probabilities are multiplied as they are, one batched matrix product a step, and rescaled every few steps; where the
+scores spread too far for that, the same recursion runs on logarithms. Both are exact up to rounding:
+
+Let R be the spread of the finite transition scores, and S the number of states. The transition scores are shifted to
+the middle of their range, so a step changes the sum of a row by a factor within e^±(R + log S)/2, and K steps without
+rescaling stay within e^±K(R + log S)/2. What underflows at a position could count for at most e^R more than its share,
+because the continuations of two states differ by at most e^R. (Where not every step is possible they may differ by
+more: `StateSpace.reach` multiplies R.) Node scores may have any size: those of a position are shifted by their
+maximum, so some state always has the emission 1.
+
+A chain begins with its first token and ends in the boundary state, where it stays until its group ends; therefore
+lengths need no masks.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+
+from ..errors import JacanaError
+from ..util.geometry import Geometry
+from .arrays import Array, Arrays, arrays_of
+from .layout import Layout
+from .pack import Pack, packs
+
+T = TypeVar("T")
+Flat = Sequence[Array]  # nodes, edges, starts and ends, as a Layout has them
+
+# The log of the largest number of a type, less what a sum over positions and states still has to resolve.
+ROOM = {"float32": 87.0 - 18.0, "float64": 708.0 - 50.0}
+MOST_STEPS = 8  # between two rescalings
+TOGETHER = 4  # chains of a group on a CPU: those of one target length that end at about the same time
+
+
+class Posteriors(NamedTuple):
+    """`nodes` [NULLs and links] the probability of each, `log_z` [P] the log of the sum over paths."""
+
+    nodes: np.ndarray
+    log_z: np.ndarray
+
+
+def posteriors(layout: Layout, flat: Flat) -> Posteriors:
+    """Return the posterior of every NULL and link, and log Z of every pair, in the type of the scores."""
+    ns = arrays_of(flat[0])
+    chains = Chains(layout, packs(layout, together=TOGETHER), ns)
+    log_z, joints = chains.sweep(flat, lambda x: chains.backward(x)[0])
+    dtype = ns.dtype(flat[0]) if ns.dtype(flat[0]) in ROOM else "float32"
+    return Posteriors(ns.host(chains.node_counts(joints, dtype)).clip(0.0, 1.0), ns.host(ns.cast(log_z, dtype)))
+
+
+@dataclass
+class Lattice:
+    """The chains of a pack.
+
+    `emission` [R, c, W] and `table` [G, W, W] are probabilities, or logarithms where `every`, the number of steps
+    between two rescalings, is 0. The forward sweep fills `alpha` [R, c, W] likewise, `scale` [R, c, 1], what its rows
+    were divided by, and `log_z` [G * c].
+    """
+
+    pack: Pack
+    emission: Array
+    table: Array
+    every: int
+    alpha: Array
+    scale: Array
+    log_z: Array
+
+
+def pace(spread: float, states: int, dtype: str) -> tuple[str, int]:
+    """Return the type to compute in and how many steps may go by without rescaling; 0: only logarithms will do."""
+    # Fewer than a thousand states count alike, so that the number of states in a batch does not change a result.
+    step = spread + math.log(max(states, 1000) + 1)
+    for kind, room in ROOM.items():
+        if (kind == "float64" or dtype != "float64") and (room - spread) / step >= 1:
+            return kind, min(int((room - spread) / step), MOST_STEPS)
+    return "float64", 0
+
+
+def step_scores(layout: Layout, flat: Flat, ns: Arrays) -> Array:
+    """Return all transition scores in one vector: edges, starts, ends, -inf and 0, as a layout numbers them."""
+    steps = ns.zeros((sum(len(x) for x in flat[1:]) + 2,), "float64")
+    steps[:-2], steps[-2] = ns.concatenate(flat[1:]), -math.inf
+    return steps
+
+
+class Chains:
+    """Packed chains, to be swept under any number of score vectors."""
+
+    def __init__(self, layout: Layout, packed: Sequence[Pack], ns: Arrays) -> None:
+        self.layout, self.packs, self._ns = layout, packed, ns
+
+    def sweep(self, flat: Flat, then: Callable[[Lattice], T], check: bool = True) -> tuple[Array, list[T]]:
+        """Sweep forward over every pack and call `then` with its lattice: log Z of every pair, and the results.
+
+        A log Z that is not finite is an error, unless `check` is False.
+        """
+        with np.errstate(all="ignore"):  # logs may be infinite, and what is not a number is reported
+            log_z, found = self._sweep(flat, then)
+            if check and not np.isfinite(self._ns.host(log_z)).all():
+                self._report(flat, np.flatnonzero(~np.isfinite(self._ns.host(log_z))))
+        return self._ns.cast(log_z, self._ns.dtype(flat[0])), found
+
+    def _sweep(self, flat: Flat, then: Callable[[Lattice], T]) -> tuple[Array, list[T]]:
+        ns, layout, g = self._ns, self.layout, self.layout.geometry
+        dtype = ns.dtype(flat[0])
+        steps, (middle, spread) = step_scores(layout, flat, ns), self._ranges(flat)
+        widest = [layout.space.reach * float(spread[pack.tables].max()) for pack in self.packs]
+        paces = [pace(x, pack.width, dtype) for x, pack in zip(widest, self.packs, strict=True)]
+        precise = any(kind == "float64" for kind, _ in paces)
+        nodes, top = self._shifted(ns.cast(flat[0], "float64" if precise else "float32"))
+        log_z = ns.sums(ns.cast(top, "float64"), g.source_pair, len(g.n_source))
+        emissions, found = {"logs": nodes}, []
+        for pack, (kind, every) in zip(self.packs, paces, strict=True):
+            form = kind if every else "logs"
+            if form not in emissions:
+                emissions[form] = ns.exp(ns.copy(nodes, kind))
+            table = self._tables(pack, steps, middle, kind, every)
+            x = self._forward(pack, self._emission(pack, emissions[form], every), table, every)
+            chains, pairs = pack.chains
+            # A chain of M tokens takes an edge M - 1 times, a start and an end once.
+            edge, start, end = middle[layout.table[pairs]].T
+            shift = ns.index(edge * (g.n_source[pairs] - 1) + start + end)
+            ns.add_at(log_z, ns.index(pairs), ns.take(x.log_z, ns.index(chains)) + shift)
+            found.append(then(x))
+        return log_z, found
+
+    def _shifted(self, nodes: Array) -> tuple[Array, Array]:
+        """Return node scores less the maximum of their token, followed by a row of -inf; and these maxima."""
+        ns, layout = self._ns, self.layout
+        null, link, runs = nodes[: layout.n_tokens], nodes[layout.n_tokens :], layout.runs
+        top = ns.largest_of_runs(link, runs, null).clip(-1e30)  # where all is forbidden, so that nothing is NaN
+        width = max((pack.width for pack in self.packs), default=0)
+        out = ns.empty((layout.n_nodes + width + 1,), ns.dtype(nodes))
+        out[: layout.n_tokens], out[layout.n_nodes :] = null - top, -math.inf
+        out[layout.n_tokens : layout.n_nodes] = link - ns.repeat(top, runs)
+        return out, top
+
+    def _ranges(self, flat: Flat) -> tuple[np.ndarray, np.ndarray]:
+        """Return by distinct target length the middle of the edges', starts' and ends' range [U, 3], and the widest
+        of these ranges [U]."""
+        layout = self.layout
+        begin = layout.edge_start, layout.first_start, layout.first_start
+        values = [self._ns.host(self._ns.cast(x, "float64")) for x in flat[1:]]
+        low, high = (
+            np.stack([least.reduceat(x, at) for x, at in zip(values, begin, strict=True)], 1)
+            for least in (np.minimum, np.maximum)
+        )
+        middle = (low + high + np.log(layout.space.size(layout.distinct) + 1)[:, None]) / 2
+        return np.where(np.isfinite(middle), middle, 0.0), (high - low).max(1)
+
+    def _tables(self, pack: Pack, steps: Array, middle: np.ndarray, kind: str, every: int) -> Array:
+        """Return [G, W, W] the transitions of each group, the boundary's among them, shifted to their middle."""
+        ns, shape = self._ns, (len(pack.tables), pack.width, pack.width)
+        table = ns.take(steps, ns.index(pack.step)).reshape(shape)
+        edge, start, end = ns.index(middle[pack.tables].T)[:, :, None]
+        table -= edge[:, :, None]
+        table[:, pack.final] += edge - start
+        table[:, :, pack.final] += edge - end
+        table[:, pack.final, pack.final] = 0.0
+        return ns.take(ns.cast(ns.exp(table) if every else table, kind), ns.index(pack.table))
+
+    def _emission(self, pack: Pack, nodes: Array, every: int) -> Array:
+        """Return [R, c, W] the emissions.
+
+        A row is read as wide as the pack, whatever follows in `nodes`: it is finite, and no transition leads to it.
+        """
+        ns, (rows, c) = self._ns, pack.has_token.shape
+        out = ns.windows(nodes, pack.width, ns.index(pack.first)).reshape(rows, c, pack.width)
+        out[..., 0] = ns.take(nodes, ns.index(pack.token)).reshape(rows, c)
+        if pack.more_nulls is not None:
+            first, nulls = pack.more_nulls
+            ns.fill(out[..., first:], ns.index(nulls), out[..., :1])
+        ended = ns.cast(ns.index(pack.ended), ns.dtype(out))
+        out[..., pack.final] = ended if every else ns.log(ended)
+        return out
+
+    def _forward(self, pack: Pack, emission: Array, table: Array, every: int) -> Lattice:
+        ns, alive, dtype, (rows, c, width) = self._ns, pack.alive, self._ns.dtype(emission), emission.shape
+        combine = ns.multiply if every else ns.add
+        alpha, scale, ones = (
+            ns.empty((rows, c, width), dtype),
+            ns.ones((rows, c, 1), dtype),
+            ns.ones((width, 1), dtype),
+        )
+        alphas, emissions, scales = (ns.split(x, alive) for x in (alpha, emission, scale))
+        combine(table[:, pack.final, None], emissions[0], out=alphas[0])
+        for t in range(1, len(alive)):
+            k, now = alive[t], alphas[t]
+            self._product(alphas[t - 1][:k], table[:k], now, every)
+            combine(now, emissions[t], out=now)
+            if every and t % every == 0:
+                ns.matmul(now, ones, out=scales[t])
+                now /= scales[t]
+        last = ns.take(alpha, ns.index(pack.last))[..., pack.final].reshape(-1)
+        log_z = ns.cast(ns.log(last) if every else last, "float64")
+        logs = ns.log(ns.cast(scale, "float64").reshape(-1))
+        log_z = log_z + ns.sums(logs, pack.chain, len(log_z))
+        return Lattice(pack, emission, table, every, alpha, scale, log_z)
+
+    def _product(self, x: Array, table: Array, out: Array, every: int) -> None:
+        """Write x @ table [k, c, W] to `out`; of logarithms, the log of the sums."""
+        if every:
+            self._ns.matmul(x, table, out=out)
+        else:
+            out[:] = self._ns.logsumexp(x[..., None] + table[:, None], 2)
+
+    def backward(self, x: Lattice, weight: Array | None = None, edges: bool = False) -> tuple[Array, Array | None]:
+        """Sweep back: expected counts of states [R, c, W] and, if asked for, of transitions [G, W, W].
+
+        The states' take the place of `x.emission`. Each chain counts by its `weight` [G * c], or by 1.
+        """
+        ns, alive, every, dtype = self._ns, x.pack.alive, x.every, self._ns.dtype(x.emission)
+        combine, (rows, c, width) = ns.multiply if every else ns.add, x.emission.shape
+        # `beta` is what follows a time, its emission included. Counts of edges need that of all times.
+        sizes = alive if edges else [alive[0]] * 2
+        beta, scale = ns.empty((sum(sizes), c, width), dtype), ns.ones((rows, c, 1), dtype)
+        room, back, ones = (
+            ns.empty((alive[0], c, width), dtype),
+            x.table.swapaxes(1, 2),
+            ns.ones((width, 1), dtype),
+        )
+        betas, scales = ns.split(beta, sizes), ns.split(scale, alive)
+        alphas, joints = ns.split(x.alpha, alive), ns.split(x.emission, alive)
+        after = 0
+        for t in range(len(alive) - 1, -1, -1):
+            k, now, here = alive[t], room[: alive[t]], betas[t if edges else t % 2][: alive[t]]
+            if after:
+                self._product(betas[t + 1 if edges else (t + 1) % 2][:after], back[:after], now[:after], every)
+            now[after:] = 1.0 if every else 0.0
+            combine(now, joints[t], out=here)
+            combine(now, alphas[t], out=joints[t])
+            if every and t % every == 0:
+                ns.matmul(here, ones, out=scales[t])
+                here /= scales[t]
+            after = k
+        return self._counted(x, beta, scale, weight, edges)
+
+    def _counted(
+        self, x: Lattice, beta: Array, scale: Array, weight: Array | None, edges: bool
+    ) -> tuple[Array, Array | None]:
+        ns, joint, (rows, c, width) = self._ns, x.emission, x.emission.shape
+        weights = 1.0 if weight is None else ns.take(weight, ns.index(x.pack.chain)).reshape(rows, c, 1)
+        if x.every:
+            # The same Z at each time, but under that time's scales: what makes its probabilities sum to 1.
+            share = weights / (joint @ ns.ones((width, 1), ns.dtype(joint)))
+            joint *= share
+            if not edges:
+                return joint, None
+            # alpha[t-1] table beta[t] sums to joint[t] times what alpha[t], and not beta[t], was divided by.
+            beta *= share * scale / x.scale
+            pairs = self._steps_taken(x, beta) * x.table
+        else:
+            joint -= ns.logsumexp(joint, 2)[..., None]
+            ns.exp(joint)
+            joint *= weights
+            if not edges:
+                return joint, None
+            pairs = self._steps_taken_in_logs(x, beta, weight)
+        pairs[:, x.pack.final] = joint[: len(x.table)].sum(1)  # the starts
+        return joint, pairs
+
+    def _steps_taken(self, x: Lattice, beta: Array) -> Array:
+        """Return [G, W, W]: alpha of each time but the last with beta of the next, added up over times and chains."""
+        ns, alive, (_, c, width) = self._ns, x.pack.alive, x.alpha.shape
+        if alive[-1] == alive[0]:  # one product
+            left, right = (y.reshape(len(alive), -1, c, width).swapaxes(0, 1) for y in (x.alpha, beta))
+            left, right = (y.reshape(alive[0], -1, width) for y in (left[:, :-1], right[:, 1:]))
+            return left.swapaxes(1, 2) @ right
+        total = ns.zeros((alive[0], width, width), ns.dtype(beta))
+        lefts, rights = ns.split(x.alpha.swapaxes(1, 2), alive), ns.split(beta, alive)
+        for t in range(1, len(alive)):
+            ns.add_product(total[: alive[t]], lefts[t - 1][: alive[t]], rights[t])
+        return total
+
+    def _steps_taken_in_logs(self, x: Lattice, beta: Array, weight: Array | None) -> Array:
+        ns, alive, (_, c, _) = self._ns, x.pack.alive, x.alpha.shape
+        alphas, betas = ns.split(x.alpha, alive), ns.split(beta, alive)
+        log_z, total = x.log_z.reshape(-1, c, 1, 1), ns.zeros(tuple(x.table.shape), ns.dtype(beta))
+        weights = 1.0 if weight is None else weight.reshape(-1, c, 1, 1)
+        for t in range(1, len(alive)):
+            k = alive[t]
+            both = alphas[t - 1][:k, :, :, None] + x.table[:k, None] + betas[t][:, :, None] - log_z[:k]
+            total[:k] += (ns.exp(both) * (weights if weight is None else weights[:k])).sum(1)
+        return total
+
+    # From packs to flat vectors
+
+    @cached_property
+    def _place(self) -> np.ndarray:
+        """[NULLs and links] where each stands in the joints of all packs, one after the other."""
+        layout, offset = self.layout, 0
+        null = np.zeros(layout.n_tokens, np.int64)
+        for pack in self.packs:
+            chosen = np.flatnonzero(pack.has_token)
+            null[pack.token[chosen]] = offset + chosen * pack.width
+            offset += pack.has_token.size * pack.width
+        return np.concatenate([null, null[layout.geometry.source_token] + layout.geometry.n + 1])
+
+    def node_counts(self, joints: Sequence[Array], dtype: str) -> Array:
+        """Return the counts of every NULL and link, from those of the states in each pack."""
+        ns = self._ns
+        for pack, joint in zip(self.packs, joints, strict=True):
+            if pack.more_nulls is not None:
+                first, nulls = pack.more_nulls
+                joint[..., :1] += joint[..., first:] @ ns.cast(ns.index(nulls), ns.dtype(joint)).swapaxes(1, 2)
+        flat = [ns.cast(joint, dtype).reshape(-1) for joint in joints] or [ns.zeros((0,), dtype)]
+        return ns.take(ns.concatenate(flat), ns.index(self._place))
+
+    def step_counts(self, pairs: Sequence[Array]) -> Sequence[Array]:
+        """Return the counts of all edges, starts and ends, from those of the transitions in each pack."""
+        ns, size = self._ns, self.layout.sizes
+        steps = ns.zeros((size["edge"] + 2 * size["start"] + 2,), "float64")
+        for pack, own in zip(self.packs, pairs, strict=True):
+            tables = ns.zeros((len(pack.tables), pack.width, pack.width), "float64")
+            ns.add_at(tables, ns.index(pack.table), ns.cast(own, "float64"))
+            ns.add_at(steps, ns.index(pack.step), tables.reshape(-1))
+        return ns.split(steps, [size["edge"], size["start"], size["start"], 2])[:3]
+
+    def _report(self, flat: Flat, bad: np.ndarray) -> None:
+        """Raise the error of a pair whose log Z is not finite by itself: rows are read beyond a pair's last cell."""
+        layout, g, ns = self.layout, self.layout.geometry, self._ns
+        found = []
+        for pair in bad.tolist():
+            token, cell, table = g.source_start[pair], layout.n_tokens + g.cell_start[pair], layout.table[pair]
+            m, n, edge, outer = (
+                g.n_source[pair],
+                g.n_target[pair],
+                layout.edge_start[table],
+                layout.first_start[table],
+            )
+            nodes = ns.concatenate([flat[0][token : token + m], flat[0][cell : cell + m * n]])
+            alone = Layout(Geometry(np.array([m]), np.array([n])), layout.space)
+            ends = edge + alone.sizes["edge"], outer + n + 1
+            own = nodes, flat[1][edge : ends[0]], flat[2][outer : ends[1]], flat[3][outer : ends[1]]
+            log_z = float(Chains(alone, packs(alone), ns)._sweep(own, lambda x: None)[0][0])
+            if not math.isfinite(log_z):
+                found.append((log_z, pair))
+        log_z, pair = found[0]
+        raise JacanaError(
+            f"log Z is {log_z} for chain {pair} ({len(found)} of {len(g.n_source)} such): its scores hold NaN or "
+            "infinity, or forbid every path; look for a diverged weight or a feature that is not finite"
+        )

@@ -1,0 +1,310 @@
+"""Linear scores: the one place where features meet weights.
+
+`LinearScores` holds the features of some cells. Training asks it for scores and for gradients, again and again;
+explaining asks what the score of a cell is made of. Aligning needs each score once and never holds the features of all
+families together: it adds up one block after the other (`add_scores`).
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from itertools import repeat
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..features.api import Block, Grouped, WordFamily
+from ..features.featureset import FeatureSet, checked
+from ..features.grid import Grid
+from ..features.word_pairs import Memory, Signal, WordPairs
+from .layout import Layout
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+# (column numbers [K], table [R, K] or None for one-hot, index [C] or None): a features.Block with numbers for names
+RawBlock = tuple[np.ndarray, "np.ndarray | Grouped | None", "np.ndarray | None"]
+
+MOST_NAMES = 1 << 12  # columns whose numbers are kept, list by list
+LONGEST_KEPT = 128  # target tokens; the edge scores of longer targets are many and seldom needed twice
+_SLAB = 4096  # rows of a table in single precision that are multiplied at once, so that they stay in the cache
+
+
+class LinearScores:
+    """Scores X·w of `n_cells` cells, where feature blocks describe the matrix X [n_cells, n_weights]."""
+
+    def __init__(self, blocks: Sequence[RawBlock], n_cells: int, n_weights: int, device: str = "cpu") -> None:
+        self._blocks, self._shape, self._device = blocks, (n_cells, n_weights), device
+
+    @cached_property
+    def _matrix(self) -> Any:
+        return sparse_matrix(self._blocks, *self._shape)
+
+    @cached_property
+    def scores(self) -> Callable[[Tensor], Tensor]:
+        """X·w for a weight vector on the device.
+
+        X is written out as a sparse matrix, which most entries suit: they are zero, and an evaluation is one product.
+        """
+        return _product_with(self._matrix, self._device)
+
+    @cached_property
+    def transpose(self) -> Callable[[Tensor], Tensor]:
+        """Xᵀ·g for the gradients of the cells."""
+        return _product_with(self._matrix.T, self._device)
+
+    def once(self, weights: np.ndarray) -> np.ndarray:
+        """Return X·w without writing X out."""
+        total = np.zeros(self._shape[0])
+        for block in self._blocks:
+            add_scores(total, block, weights)
+        return total
+
+    def contributions(self, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the entries of X in these cells that are not 0: places in `cells`, columns, values.
+
+        A column may come several times in a cell; its values add up.
+        """
+        nothing = np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
+        found = [_entries(block, cells) for block in self._blocks]
+        place, column, value = (np.concatenate(parts) for parts in zip(nothing, *found, strict=True))
+        return place, column, value
+
+
+@dataclass(frozen=True)
+class ChainScores:
+    """The linear scores of the nodes and transitions of a layout."""
+
+    layout: Layout
+    null: LinearScores
+    link: LinearScores
+    edge: LinearScores
+    start: LinearScores
+    end: LinearScores
+
+    @classmethod
+    def of(
+        cls, layout: Layout, blocks: Mapping[str, Sequence[RawBlock]], n_weights: int, device: str = "cpu"
+    ) -> ChainScores:
+        """Make them of the blocks of each kind: null, link, edge, start, end."""
+        sizes = layout.sizes.items()
+        return cls(layout, **{kind: LinearScores(blocks[kind], size, n_weights, device) for kind, size in sizes})
+
+    @property
+    def kinds(self) -> tuple[LinearScores, ...]:
+        return self.null, self.link, self.edge, self.start, self.end
+
+    def flat(self, weights: Tensor) -> tuple[Tensor, ...]:
+        """Return the scores as a layout has them: nodes, edges, starts, ends."""
+        import torch
+
+        null, link, *steps = (scores.scores(weights) for scores in self.kinds)
+        return torch.cat([null, link]), *steps
+
+    def transpose(self, nodes: Tensor, *steps: Tensor) -> Tensor:
+        """Return the gradient of the weights from those of the flat vectors."""
+        split = nodes.split([self.layout.n_tokens, self.layout.n_nodes - self.layout.n_tokens])
+        total = self.null.transpose(split[0])
+        for scores, gradient in zip(self.kinds[1:], (split[1], *steps), strict=True):
+            total = total + scores.transpose(gradient)
+        return total
+
+
+def add_scores(total: np.ndarray, block: RawBlock, weights: np.ndarray) -> None:
+    """Add the scores of one block to `total` [C] in place."""
+    columns, table, index = block
+    if not len(columns):
+        return
+    per_row = weights[columns] if table is None else _product(table, weights[columns])
+    if index is None:
+        total += per_row
+    else:
+        total += np.append(per_row, 0.0)[index]  # -1 takes the last
+
+
+def _product(table: np.ndarray | Grouped, weights: np.ndarray) -> np.ndarray:
+    """Return table @ weights in double precision: in single, a pair's scores would depend on its batch."""
+    if table.dtype == weights.dtype or not isinstance(table, np.ndarray):  # `Grouped` converts by itself
+        return table @ weights
+    out = np.empty(len(table), dtype=weights.dtype)
+    for first in range(0, len(table), _SLAB):
+        out[first : first + _SLAB] = table[first : first + _SLAB].astype(weights.dtype) @ weights
+    return out
+
+
+def _entries(block: RawBlock, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    columns, table, index = block
+    rows = cells if index is None else index[cells]
+    if table is None:
+        here = np.flatnonzero(rows >= 0)
+        return here, columns[rows[here]], np.ones(len(here))
+    if not len(columns) or not len(table):
+        return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
+    values = np.where(rows[:, None] < 0, 0.0, table[rows])
+    here, column = np.nonzero(values)
+    return here, columns[column], values[here, column]
+
+
+def sparse_matrix(blocks: Sequence[RawBlock], n_cells: int, n_weights: int) -> Any:
+    """Return [n_cells, n_weights] in compressed rows, which may hold a column more than once."""
+    from scipy import sparse  # only training needs it
+
+    blocks = [block for block in blocks if len(block[0])]
+    if not blocks:
+        return sparse.csr_matrix((n_cells, n_weights))
+    beside = sparse.hstack([_sparse_rows(block) for block in blocks], format="csr")
+    columns = np.concatenate([block[0] for block in blocks])
+    columns = columns.astype(beside.indices.dtype)[beside.indices]
+    return sparse.csr_matrix((beside.data, columns, beside.indptr), shape=(n_cells, n_weights))
+
+
+def _sparse_rows(block: RawBlock) -> Any:
+    """Return one block over all cells, its columns numbered from 0."""
+    from scipy import sparse
+
+    columns, table, index = block
+    if table is not None and index is not None and len(table) > len(index):  # look only at the rows that are used
+        table, index = np.where(index[:, None] < 0, 0, table[index]), None
+    if table is None:
+        rows = sparse.identity(len(columns), format="csr")
+    else:
+        rows = sparse.csr_matrix(np.asarray(table), dtype=np.float64)
+    if index is None:
+        return rows
+    nothing = sparse.csr_matrix((1, len(columns)))
+    return sparse.vstack([rows, nothing], format="csr")[index]  # -1 takes the last
+
+
+def _product_with(matrix: Any, device: str) -> Callable[[Tensor], Tensor]:
+    """Return a function that multiplies a scipy matrix by a vector on the device."""
+    import torch
+
+    if device == "cpu":  # torch is no faster here, and has no such product where it was built without MKL
+        return lambda vector: torch.from_numpy(matrix @ vector.numpy())
+    there = sparse_tensor(matrix, device)
+    return lambda vector: there @ vector
+
+
+def sparse_tensor(matrix: Any, device: str) -> Tensor:
+    """Return a scipy matrix as compressed rows of PyTorch."""
+    import torch
+
+    rows = matrix.tocsr()
+    starts, columns, values = (torch.as_tensor(x, device=device) for x in (rows.indptr, rows.indices, rows.data))
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta")
+        return torch.sparse_csr_tensor(starts, columns, values, size=rows.shape, check_invariants=True)
+
+
+def node_scores(grid: Grid, scorer: Scorer, back: Scorer | None = None) -> list[np.ndarray]:
+    """Return the scores of NULLs and links of a grid, and with `back` those of the flipped pairs.
+
+    They are computed for a part of the grid at a time, so that features do not pile up.
+    """
+    grid.remember(scorer.memory)
+    sides = [(grid, scorer)] if back is None else [(grid, scorer), (grid.flipped(), back)]
+    scores = [np.zeros(whole.n_tokens + whole.n_cells) for whole, _ in sides]
+    for pairs, part in grid.parts():
+        for (whole, of), total, seen in zip(sides, scores, (part, part.flipped()), strict=False):
+            source, _, cells = whole.spans(pairs)
+            null, link = total[: whole.n_tokens], total[whole.n_tokens :]
+            null[source], link[cells] = of.nodes(seen)
+    return scores
+
+
+class Scorer:
+    """Scores of grids under one set of weights.
+
+    Scores of word pairs are remembered, and those of the transitions of each target length kept.
+    """
+
+    def __init__(self, features: FeatureSet, names: Sequence[str], weights: np.ndarray) -> None:
+        self._features, self.names, self.weights = features, names, weights.copy()
+        self._or_nothing = np.append(weights, 0.0)  # columns without a number take the last
+        self._number = {name: i for i, name in enumerate(names)}
+        self._columns: dict[tuple[str, tuple[str, ...]], np.ndarray] = {}
+        self._tables: dict[int, dict[str, np.ndarray]] = {}
+        self._signals = [
+            Signal(("score", id(self), number), key, partial(self._word_scores, families), np.float64)
+            for number, (key, families) in enumerate(features.by_word_key().items())
+        ]
+        self.memory = Memory()
+
+    def has(self, names: Sequence[str], weights: np.ndarray) -> bool:
+        """Return whether these are still its weights; training changes them in place."""
+        return names is self.names and np.array_equal(weights, self.weights)
+
+    def edges(self, layout: Layout) -> list[np.ndarray]:
+        """Return the scores of the edges, starts and ends of a layout."""
+        tables = [self._edge_scores(n) for n in layout.distinct.tolist()]
+        return [np.concatenate([table[kind] for table in tables]) for kind in ("edge", "start", "end")]
+
+    def nodes(self, grid: Grid) -> tuple[np.ndarray, np.ndarray]:
+        """Return the scores of NULLs [Ts] and of links [C]."""
+        null, link = np.zeros(grid.n_tokens), np.zeros(grid.n_cells)
+        for signal in self._signals:
+            link += grid.figure(signal, directed=True)
+        for family in self._features.node:
+            blocks = family(grid)
+            for total, part in ((null, blocks.null), (link, blocks.link)):
+                for block in part:
+                    self._add(total, family.name, checked(family.name, block, len(total)))
+        return null, link
+
+    def _word_scores(self, families: Sequence[WordFamily], pairs: WordPairs) -> np.ndarray:
+        """Return [U] the scores of word pairs by themselves."""
+        total = np.zeros(len(pairs))
+        for family in families:
+            for block in family.word_blocks(pairs):
+                self._add(total, family.name, checked(family.name, block, len(pairs)))
+        return total
+
+    def _add(self, total: np.ndarray, family: str, block: Block) -> None:
+        columns = self._numbers(family, block)
+        if (columns >= 0).any():  # taking single columns out of a table would take longer than multiplying it
+            add_scores(total, (columns, block.table, block.index), self._or_nothing)
+
+    def known(self, family: str, block: Block) -> RawBlock:
+        """Return a family's block with weight numbers for names."""
+        return known_columns(block, self._numbers(family, block))
+
+    def _numbers(self, family: str, block: Block) -> np.ndarray:
+        columns = self._columns.get((family, block.names))
+        if columns is None:
+            columns = numbered([f"{family}.{name}" for name in block.names], self._number)
+            if sum(map(len, self._columns.values())) > MOST_NAMES:  # words and tags are new in every batch
+                self._columns.clear()
+            self._columns[family, block.names] = columns
+        return columns
+
+    def _edge_scores(self, n: int) -> dict[str, np.ndarray]:
+        if n not in self._tables:
+            scores = {space: np.zeros(size) for space, size in self._features.step_sizes(n).items()}
+            for family in self._features.edge:
+                for space, blocks in self._features.step_blocks(family, n).items():
+                    for block in blocks:
+                        self._add(scores[space], family.name, block)
+            if n > LONGEST_KEPT:
+                return scores
+            self._tables[n] = scores
+        return self._tables[n]
+
+
+def known_columns(block: Block, columns: np.ndarray) -> RawBlock:
+    """Return a block with these column numbers for names, without the columns that a model lacks (-1)."""
+    keep = columns >= 0
+    if keep.all():
+        return columns, block.table, block.index
+    if block.table is not None:
+        return columns[keep], block.table[:, keep], block.index
+    renumber = np.where(keep, np.cumsum(keep) - 1, -1)  # one-hot: rows are columns, so they go together
+    index = np.arange(len(keep)) if block.index is None else block.index
+    return columns[keep], None, np.where(index < 0, -1, renumber[index])
+
+
+def numbered(names: Sequence[str], number: Mapping[str, int]) -> np.ndarray:
+    """Return the number of each name, -1 for names without one."""
+    return np.fromiter(map(number.get, names, repeat(-1)), np.int64, len(names))
