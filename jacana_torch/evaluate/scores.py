@@ -120,7 +120,7 @@ class Score:
         """The score of a table of counts with at least one row."""
         if not len(counts):
             raise JacanaError("there are no pairs to score: is the gold file empty?")
-        gold, predicted, both = (int(total) for total in counts.table.sum(axis=0))
+        gold, predicted, both = counts.table.sum(axis=0).tolist()
         precision, recall = float(counts.precision.mean()), float(counts.recall.mean())
         micro_precision, micro_recall = both / max(predicted, 1), both / max(gold, 1)
         return cls(
@@ -142,7 +142,7 @@ class Score:
         self, metric: str = "F1", average: str = "macro", sym: str | None = None, case: str | None = None
     ) -> str:
         """What a figure means: metric, average, links, symmetrizer and case (if known), pairs, version."""
-        known = "".join(f"|{name}:{value}" for name, value in (("sym", sym), ("case", case)) if value)
+        known = (f"|sym:{sym}" if sym else "") + (f"|case:{case}" if case else "")
         return f"{metric}|avg:{average}|links:{self.links}{known}|n:{self.pairs}|v:{__version__}"
 
     def to_dict(self) -> dict[str, float | int | str]:

@@ -132,6 +132,15 @@ def test_pictures_are_well_formed_and_hold_every_word_and_link(case):
     }
 
 
+def test_pictures_show_probabilities_by_opacity_and_kinds_by_dashes():
+    words, links = ["a"] * 5, {(0, 0): "hit", (1, 1): "hit", (2, 2): "miss", (3, 3): "invention", (4, 4): "aside"}
+    drawn = ElementTree.fromstring(svg(words, words, links, {(0, 0): 0.0, (1, 1): 0.5}))
+    paths = list(drawn.iter("{http://www.w3.org/2000/svg}path"))
+    assert [path.get("stroke-opacity") for path in paths] == ["0.25", "0.62", "1.00", "1.00", "1.00"]
+    assert len({path.get("stroke-dasharray") for path in paths}) == 4
+    assert drawn[0].text == "Two sentences and the links between their words: 2 correct, 1 missed, 1 spurious"
+
+
 @given(st.lists(st.text("ab漢", min_size=1, max_size=12), max_size=40), st.floats(10, 80))
 def test_words_on_lines_do_not_touch_and_lines_are_not_too_long(tokens, most):
     middles, widest, lines = places(tokens, most)
