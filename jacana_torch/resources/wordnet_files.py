@@ -1,7 +1,8 @@
 """Compile WordNet's database files (wndb(5): data.*, index.* and *.exc) into the arrays of wordnet_graph.py.
 
 Synsets are numbered in the files' order. A "sense" is a lower-case form in a synset, numbered in index order (most
-common first). Relations are pairs of synset numbers, or of sense numbers if they hold between words.
+common first). Relations are edges between synsets, or between senses if they hold between words; each node's edges
+follow one another.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import numpy as np
 
 from ..errors import JacanaError
 from .build import Writer, read_member, write_strings
+from .wordnet_graph import EDGES
 
 FILES = {"n": "noun", "v": "verb", "a": "adj", "r": "adv"}
 # WordNet's pointer symbols between synsets; `@i` is the class of an instance (Paris is a city).
@@ -125,25 +127,32 @@ def _write_relations(
     senses: dict[tuple[int, str], int],
     writer: Writer,
 ) -> None:
-    names = [*SYNSET_POINTERS.values(), *SENSE_POINTERS.values()]
-    pairs: dict[str, list[tuple[int, int]]] = {name: [] for name in names}
+    edges: list[tuple[int, int, int]] = []  # from, relation, to; senses are numbered after all synsets
     for here, synset in enumerate(synsets):
         for symbol, offset, pos, source, target in synset.pointers:
             try:
                 there = number["a" if pos == "s" else pos, offset]
                 if symbol in SYNSET_POINTERS:
-                    pairs[SYNSET_POINTERS[symbol]].append((here, there))
+                    edges.append((here, EDGES.index(SYNSET_POINTERS[symbol]), there))
                 elif symbol in SENSE_POINTERS:
-                    left, right = (here, synset.words[source]), (there, synsets[there].words[target])
-                    pairs[SENSE_POINTERS[symbol]].append((senses[left], senses[right]))
+                    ends = senses[here, synset.words[source]], senses[there, synsets[there].words[target]]
+                    kind = EDGES.index(SENSE_POINTERS[symbol])
+                    edges.append((len(synsets) + ends[0], kind, len(synsets) + ends[1]))
             except (KeyError, IndexError):
                 raise JacanaError(
                     f"{path}: synset {synset.pos} {synset.offset:08d} points ({symbol}) to {pos} {offset:08d}, "
                     "which does not exist: its files come from different versions of WordNet. "
                     "Remove that copy, then: jacana-torch resources install wordnet"
                 ) from None
-    for name, found in pairs.items():
-        writer.append(f"relation.{name}", np.array(found, np.int32).reshape(-1, 2))
+    table = np.array(sorted(edges), np.int32).reshape(-1, 3)
+    above = table[:, 1] == EDGES.index("hypernym")
+    for name, part, nodes in (
+        ("hypernyms", table[above], len(synsets)), ("edges", table[~above], len(synsets) + len(senses))
+    ):  # fmt: skip
+        writer.append(f"{name}.starts", np.searchsorted(part[:, 0], np.arange(nodes + 1)).astype(np.int32))
+        writer.append(f"{name}.to", part[:, 2])
+        if name == "edges":
+            writer.append("edges.kind", part[:, 1].astype(np.uint8))
 
 
 def _read_exceptions(path: Path, pos: str) -> dict[str, list[str]]:

@@ -1,13 +1,13 @@
 """WordNet as arrays: base forms as NLTK finds them, and the relations of many word pairs at once.
 
-wordnet_files.py compiles the database; this module only opens the arrays. Relations need sparse matrices, so scipy
-is loaded with the first one: base forms do without.
+wordnet_files.py compiles the database; this module only opens the arrays. Relations are joins of flat arrays:
+sparse matrices took 1.5 times as long, and importing scipy.sparse a third of the time to align one pair.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from .build import Writer
 
-VERSION = 3
+VERSION = 4
 Query = tuple[str, str | None]  # a word in any case, and n, v, a, s, r or None for every part of speech
 
 POS = "nvar"
@@ -46,27 +46,23 @@ _SUFFIXES: dict[str, dict[str, tuple[tuple[str, str], ...]]] = {
     "r": {},
 }  # fmt: skip
 
-# name -> (stored relation, whether it is read from right to left)
-_SYNSET_RELATIONS = {
-    "hypernym": ("hypernym", False), "hyponym": ("hypernym", True), "entailing": ("entailing", False),
-    "entailed_by": ("entailing", True), "causing": ("causing", False), "caused_by": ("causing", True),
-    "member_of": ("member_of", False), "has_member": ("member_of", True), "substance_of": ("substance_of", False),
-    "has_substance": ("substance_of", True), "part_of": ("part_of", False), "has_part": ("part_of", True),
+# Relations of the compiled edges, by number. The first three do not occur there: they come from hypernyms.
+EDGES = (
+    "synonym", "hypernym", "hypernym_deep", "entailing", "causing", "member_of", "substance_of", "part_of",
+    "similar", "verb_group", "antonym", "derived", "pertainym",
+)  # fmt: skip
+# name -> (relation of an edge, whether the edge leads from the right word to the left one)
+_READ = {
+    "synonym": ("synonym", False), "hypernym": ("hypernym", False), "hyponym": ("hypernym", True),
+    "entailing": ("entailing", False), "entailed_by": ("entailing", True), "causing": ("causing", False),
+    "caused_by": ("causing", True), "member_of": ("member_of", False), "has_member": ("member_of", True),
+    "substance_of": ("substance_of", False), "has_substance": ("substance_of", True),
+    "part_of": ("part_of", False), "has_part": ("part_of", True),
     "similar": ("similar", False), "verb_group": ("verb_group", False),
-}  # fmt: skip
-_SENSE_RELATIONS = {
     "antonym": ("antonym", False), "derived": ("derived", False), "pertainym": ("pertainym", False),
+    "hypernym_deep": ("hypernym_deep", False), "hyponym_deep": ("hypernym_deep", True),
 }  # fmt: skip
-_STORED = {**_SYNSET_RELATIONS, **_SENSE_RELATIONS}
-RELATIONS = ("synonym", *_STORED, "hypernym_deep", "hyponym_deep", "sister")
-# The name of a relation seen from the other word; the others have no name for that.
-_CONVERSE = {
-    "synonym": "synonym", "sister": "sister", "hypernym": "hyponym", "hyponym": "hypernym",
-    "hypernym_deep": "hyponym_deep", "hyponym_deep": "hypernym_deep", "entailing": "entailed_by",
-    "entailed_by": "entailing", "causing": "caused_by", "caused_by": "causing", "member_of": "has_member",
-    "has_member": "member_of", "substance_of": "has_substance", "has_substance": "substance_of",
-    "part_of": "has_part", "has_part": "part_of",
-}  # fmt: skip
+RELATIONS = (*_READ, "sister")
 _PAIRS_AT_ONCE = 1 << 17
 _CACHED_QUERIES = 1 << 14  # a tenth of a kilobyte each
 
@@ -94,7 +90,7 @@ class WordNet:
         self._exceptions: dict[str, dict[str, list[str]]] = arrays.meta["exceptions"]
         self._starts = arrays["senses.starts"]  # [len(POS), forms + 1] where each form's senses begin
         self._synset_of = arrays["senses.synset"]  # [senses]
-        self._steps: dict[tuple[str, bool], sparse.csr_matrix] = {}
+        self._up_starts, self._up = arrays["hypernyms.starts"], arrays["hypernyms.to"]
         self._senses: dict[Query, np.ndarray] = {}
 
     def __reduce__(self) -> tuple[Callable[[Path], WordNet], tuple[Path]]:
@@ -158,11 +154,9 @@ class WordNet:
                 counts.append(len(own))
             _, rows, of_form = self._bases(forms, parts)
             column = _COLUMN[np.frombuffer(parts.encode("ascii"), np.uint8)][of_form]
-            begins, ends = self._starts[column, rows].astype(np.int64), self._starts[column, rows + 1]
-            offsets = np.cumsum(ends - begins)
-            senses = np.arange(offsets[-1] if len(offsets) else 0) + np.repeat(ends - offsets, ends - begins)
-            of_query = np.repeat(np.arange(len(new)), counts)[of_form]
-            cuts = np.concatenate([[0], offsets])[np.searchsorted(of_query, np.arange(1, len(new)))]
+            base, senses = _expanded(self._starts.ravel(), column * self._starts.shape[1] + rows)
+            of_sense = np.repeat(np.arange(len(new)), counts)[of_form][base]
+            cuts = np.searchsorted(of_sense, np.arange(1, len(new)))
             known.update(zip(new, np.split(senses, cuts), strict=True))
         return list(map(known.__getitem__, queries))
 
@@ -178,20 +172,20 @@ class WordNet:
         """(part of speech, byte offset): WordNet's own name of a synset. Satellites are "s"."""
         return chr(self._arrays["synset.pos"][synset]), int(self._arrays["synset.offset"][synset])
 
-    def incidence(self, queries: Sequence[Query]) -> tuple[sparse.csr_matrix, sparse.csr_matrix]:
-        """[queries, synsets] and [queries, senses], true where the query has it."""
+    def _flat_senses(self, queries: Sequence[Query]) -> tuple[np.ndarray, np.ndarray]:
+        """The senses of all queries, one after the other, and the number of each one's query."""
+        senses = self._find_senses(queries)
+        query = np.repeat(np.arange(len(senses)), np.fromiter(map(len, senses), np.int64, len(senses)))
+        return np.concatenate([np.zeros(0, np.int64), *senses]), query
+
+    def incidence(self, queries: Sequence[Query]) -> sparse.csr_matrix:
+        """[queries, synsets] true where the query has the synset."""
         from scipy import sparse
 
-        senses = self._find_senses(queries)
-        starts = np.zeros(len(senses) + 1, np.int64)
-        np.cumsum(np.fromiter(map(len, senses), np.int64, len(senses)), out=starts[1:])
-        columns = np.concatenate([np.zeros(0, np.int64), *senses])
-        true = np.ones(len(columns), dtype=bool)
-        n_synsets, n_senses = len(self._arrays["synset.offset"]), len(self._synset_of)
-        by_synset = sparse.csr_matrix((true, self._synset_of[columns], starts), (len(senses), n_synsets))
-        by_sense = sparse.csr_matrix((true.copy(), columns, starts), (len(senses), n_senses))
-        by_synset.sum_duplicates()
-        return by_synset, by_sense
+        senses, query = self._flat_senses(queries)
+        true = np.ones(len(senses), dtype=bool)
+        shape = len(queries), len(self._arrays["synset.offset"])
+        return sparse.csr_matrix((true, (query, self._synset_of[senses])), shape)
 
     # -- relations
 
@@ -208,102 +202,92 @@ class WordNet:
         queries = list(dict.fromkeys(chain(left, right)))
         number = dict(zip(queries, range(len(queries)), strict=True))
         rows = np.fromiter(map(number.__getitem__, chain(left, right)), np.int64, 2 * len(left))
-        return self._related(_Pairs(self, queries, rows[: len(left)], rows[len(left) :]), depth)
+        return self.related_both_ways(queries, rows[: len(left)], rows[len(left) :], depth)[0]
 
     def related_both_ways(
         self, queries: Sequence[Query], left: np.ndarray, right: np.ndarray, depth: int = 3
     ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
         """`related` of the queries numbered left[k] and right[k], and of right[k] and left[k]."""
-        knows = self.knows(queries)
-        asked = np.flatnonzero(knows[left] & knows[right])  # unknown words have no relations
-        pairs = _Pairs(self, queries, left[asked], right[asked])
-        found = self._related(pairs, depth)
-        there, back = {}, {}
-        for name in RELATIONS:
-            other = _CONVERSE.get(name)
-            there[name], back[name] = np.zeros((2, len(left)), dtype=bool)
-            there[name][asked] = found[name]
-            back[name][asked] = found[other] if other else pairs.linked(name, swapped=True)
-        return there, back
-
-    def _related(self, pairs: _Pairs, depth: int) -> dict[str, np.ndarray]:
         if depth < 1:
             raise ValueError(f"depth is {depth}; a hypernym is at least one step away")
-        found = {"synonym": pairs.pick(pairs.left @ pairs.having)}
-        for name in _STORED:
-            found[name] = pairs.linked(name)
-        up = self.step("hypernym")
-        found["hypernym_deep"] = pairs.pick(_reach(pairs.left, up, depth) @ pairs.having)
-        found["hyponym_deep"] = pairs.pick(pairs.left @ _reach(pairs.right, up, depth).T.tocsr())
-        found["sister"] = pairs.sisters(*self._upwards)
-        return found
-
-    def step(self, stored: str, inverse: bool = False) -> sparse.csr_matrix:
-        """[from, to] true where the stored relation leads from one synset or sense to another."""
-        if (stored, inverse) not in self._steps:
-            from scipy import sparse
-
-            size = len(self._synset_of if stored in _SENSE_RELATIONS else self._arrays["synset.offset"])
-            ends = self._arrays[f"relation.{stored}"][:, :: -1 if inverse else 1]
-            true = np.ones(len(ends), dtype=bool)
-            self._steps[stored, inverse] = sparse.csr_matrix((true, (ends[:, 0], ends[:, 1])), shape=(size, size))
-        return self._steps[stored, inverse]
-
-    @cached_property
-    def _upwards(self) -> tuple[sparse.csr_matrix, np.ndarray]:
-        """The steps to hypernyms as counts, and [synsets] how many hypernyms each has."""
-        up = self.step("hypernym").astype(np.int32)
-        return up, np.asarray(up.sum(1)).ravel()
-
-
-class _Pairs:
-    """Word pairs as rows of incidence matrices over the distinct words of either side."""
-
-    def __init__(self, net: WordNet, queries: Sequence[Query], left: np.ndarray, right: np.ndarray) -> None:
-        self._net = net
-        one, self._left_row = np.unique(left, return_inverse=True)
-        other, self._right_row = np.unique(right, return_inverse=True)
-        self.left, self._left_senses = net.incidence(list(map(queries.__getitem__, one.tolist())))
-        self.right, right_senses = net.incidence(list(map(queries.__getitem__, other.tolist())))
-        self.having, self._having_sense = self.right.T.tocsr(), right_senses.T.tocsr()  # [synset or sense, word]
-
-    def pick(self, related: sparse.csr_matrix) -> np.ndarray:
-        """[pairs] the value in the row of the left word and the column of the right word."""
-        if not len(self._left_row) or not related.nnz:
-            return np.zeros(len(self._left_row), dtype=bool)
-        related.sum_duplicates()  # sorted rows are searched by bisection
-        return np.asarray(related[self._left_row, self._right_row]).ravel().astype(bool)
-
-    def linked(self, name: str, swapped: bool = False) -> np.ndarray:
-        """[pairs] whether a stored relation holds from left to right, or from right to left if `swapped`."""
-        stored, inverse = _STORED[name]
-        step = self._net.step(stored, inverse != swapped)
-        if name in _SENSE_RELATIONS:
-            return self.pick(self._left_senses @ step @ self._having_sense)
-        return self.pick(self.left @ step @ self.having)
-
-    def sisters(self, up: sparse.csr_matrix, n_hypernyms: np.ndarray) -> np.ndarray:
-        """[pairs] whether the words share a direct hypernym other than through a synset that both have."""
-        left, right = self.left.astype(np.int32), self.right.astype(np.int32)
-        above_left, above_right = left @ up, right @ up
-        weighted = left.multiply(n_hypernyms[None, :]).tocsr()
-        found = np.zeros(len(self._left_row), dtype=bool)
-        for start in range(0, len(found), _PAIRS_AT_ONCE):  # one row a pair: bounded memory
+        knows = self.knows(queries)
+        asked = np.flatnonzero(knows[left] & knows[right])  # unknown words have no relations
+        one, other = left[asked], right[asked]
+        found = np.zeros((len(EDGES), 2 * len(asked)), dtype=bool)  # first from left to right, then back
+        senses, word = self._flat_senses(queries)
+        synset = self._synset_of[senses]
+        if len(asked):
+            keys = np.concatenate([one * len(queries) + other, other * len(queries) + one])
+            distinct, place = np.unique(keys, return_inverse=True)
+            found = self._connected(senses, synset, word, distinct, len(queries), depth)[:, place]
+        ways = found[:, : len(asked)], found[:, len(asked) :]
+        there, back = {}, {}
+        for name, (edge, swapped) in _READ.items():
+            there[name], back[name] = np.zeros((2, len(left)), dtype=bool)
+            there[name][asked] = ways[swapped][EDGES.index(edge)]
+            back[name][asked] = ways[not swapped][EDGES.index(edge)]
+        there["sister"] = back["sister"] = np.zeros(len(left), dtype=bool)
+        for start in range(0, len(asked), _PAIRS_AT_ONCE):  # bounded memory
             part = slice(start, start + _PAIRS_AT_ONCE)
-            one, other = self._left_row[part], self._right_row[part]
-            shared = above_left[one].multiply(above_right[other]).sum(1)
-            same = weighted[one].multiply(right[other]).sum(1)
-            found[part] = np.asarray(shared - same).ravel() > 0
+            there["sister"][asked[part]] = self._sisters(synset, word, one[part], other[part], len(queries))
+        return there, back
+
+    def _connected(
+        self, senses: np.ndarray, synset: np.ndarray, word: np.ndarray, keys: np.ndarray, n_words: int, depth: int
+    ) -> np.ndarray:
+        """[EDGES, keys] whether an edge leads from one word to another. Keys are from * n_words + to, sorted.
+
+        The nodes of the graph are synsets, then senses. All edges from the words' nodes are joined with the words
+        that have the node where they end.
+        """
+        nodes, owner = np.concatenate([synset, len(self._up_starts) - 1 + senses]), np.concatenate([word, word])
+        row, at = _expanded(self._arrays["edges.starts"], nodes)
+        ends = [(word, synset, np.full(len(word), EDGES.index("synonym"), np.uint8))]
+        ends.append((owner[row], self._arrays["edges.to"][at], self._arrays["edges.kind"][at]))
+        reaching, reached = word, synset
+        for step in range(depth):
+            row, at = _expanded(self._up_starts, reached)
+            reaching, reached = reaching[row], self._up[at]
+            for name in ("hypernym", "hypernym_deep")[step > 0 :]:
+                ends.append((reaching, reached, np.full(len(row), EDGES.index(name), np.uint8)))
+        reaching, reached, kind = map(np.concatenate, zip(*ends, strict=True))
+        starts = np.zeros(len(self._arrays["edges.starts"]), np.int64)
+        np.cumsum(np.bincount(nodes, minlength=len(starts) - 1), out=starts[1:])
+        row, at = _expanded(starts, reached)
+        joined = reaching[row] * n_words + owner[np.argsort(nodes, kind="stable")][at]
+        place = np.minimum(np.searchsorted(keys, joined), len(keys) - 1)
+        match = keys[place] == joined
+        found = np.zeros((len(EDGES), len(keys)), dtype=bool)
+        found[kind[row][match], place[match]] = True
         return found
 
+    def _sisters(
+        self, synset: np.ndarray, word: np.ndarray, left: np.ndarray, right: np.ndarray, n_words: int
+    ) -> np.ndarray:
+        """[pairs] whether different synsets of the two words share a direct hypernym."""
+        row, at = _expanded(self._up_starts, synset)
+        synset, word, above = synset[row], word[row], self._up[at]
+        sisters = np.zeros(len(left), dtype=bool)
+        if not len(word):
+            return sisters
+        key = word * len(self._up_starts) + above
+        order = np.argsort(key, kind="stable")
+        keys, first = np.unique(key[order], return_index=True)
+        lowest = np.minimum.reduceat(synset[order], first)  # of the word's synsets below this hypernym
+        highest = np.maximum.reduceat(synset[order], first)
+        starts = np.zeros(n_words + 1, np.int64)
+        np.cumsum(np.bincount(word, minlength=n_words), out=starts[1:])
+        pair, at = _expanded(starts, left)
+        wanted = right[pair] * len(self._up_starts) + above[at]
+        place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+        differs = (lowest[place] != synset[at]) | (highest[place] != synset[at])
+        sisters[pair[(keys[place] == wanted) & differs]] = True
+        return sisters
 
-def _reach(start: sparse.csr_matrix, step: sparse.csr_matrix, depth: int) -> sparse.csr_matrix:
-    """The columns one to `depth` steps away from each row's own."""
-    edge = start @ step
-    reached = edge
-    for _ in range(depth - 1):
-        edge = edge @ step
-        if not edge.nnz:
-            break
-        reached = reached + edge
-    return reached
+
+def _expanded(starts: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The entries starts[row] .. starts[row + 1] of each row: the place in `rows` and the number of each entry."""
+    begins = starts[rows].astype(np.int64)
+    counts = starts[rows + 1] - begins
+    place = np.repeat(np.arange(len(rows)), counts)
+    return place, np.arange(len(place)) + np.repeat(begins + counts - np.cumsum(counts), counts)

@@ -176,7 +176,7 @@ def test_what_needs_no_torch_loads_without(module):
 
 
 @pytest.mark.parametrize("options", [[], ["--symmetrize", "posterior"], ["--to", "jsonl", "--confidence"]])
-@pytest.mark.parametrize(("model", "needs"), [("core", set()), ("standard", {"scipy"})])
+@pytest.mark.parametrize(("model", "needs"), [("core", set()), ("standard", set())])
 def test_aligning_loads_what_the_model_needs_and_no_torch(model, needs, options, tmp_path):
     from jacana_torch import resources
     from jacana_torch.model import persist

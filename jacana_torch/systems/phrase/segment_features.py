@@ -259,7 +259,7 @@ def _shared_synsets(texts: set[str]) -> tuple[list[str], np.ndarray]:
     n_phrases = len(known)
     if known:
         known += [text for text in wordy if " " not in text]
-    synsets = net.incidence([(text, None) for text in known])[0].astype(np.int32)
+    synsets = net.incidence([(text, None) for text in known]).astype(np.int32)
     shared = (synsets[:n_phrases] @ synsets.T).tocoo()
     one, other = shared.row.astype(np.int64), shared.col.astype(np.int64)
     return known, np.unique(np.concatenate([one * len(known) + other, other * len(known) + one]))

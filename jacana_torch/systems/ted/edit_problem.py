@@ -206,7 +206,7 @@ def _related(distinct: Sequence[Word], source: np.ndarray, target: np.ndarray) -
         for side in (source, target)
     )
     synsets, other = (
-        net.incidence([queries[k] for k in side.tolist()])[0].astype(np.int32) for side in (left, right)
+        net.incidence([queries[k] for k in side.tolist()]).astype(np.int32) for side in (left, right)
     )
     shared = (synsets @ other.T).tocoo()
     one, two = _beginning_alike(queries, left, right)
