@@ -26,14 +26,14 @@ from .types import Alignment, Link, check_same_size, trusted
 from .util import conf
 from .util.build import build
 
-Links = frozenset[Link] | set[Link]
+Links = frozenset[Link]
 Symmetrizer = Callable[[Alignment, Alignment], Alignment]
 
 # The functions of this module, by name. They read links alone, so an aligner may compute confidences afterwards.
 BY_LINKS: dict[str, Symmetrizer] = {}
 
 STRAIGHT: tuple[Link, ...] = ((-1, 0), (0, -1), (1, 0), (0, 1))
-DIAGONAL: tuple[Link, ...] = ((-1, -1), (-1, 1), (1, -1), (1, 1))
+EVERYWHERE: tuple[Link, ...] = (*STRAIGHT, (-1, -1), (-1, 1), (1, -1), (1, 1))
 
 
 def _by_links(function: Symmetrizer) -> Symmetrizer:
@@ -44,37 +44,37 @@ def _by_links(function: Symmetrizer) -> Symmetrizer:
 @_by_links
 def intersection(forward: Alignment, backward: Alignment) -> Alignment:
     """Return the links of both directions: high precision."""
-    return _combine(forward, backward, lambda f, b: f & b)
+    return _combine(forward, backward, frozenset.intersection)
 
 
 @_by_links
 def union(forward: Alignment, backward: Alignment) -> Alignment:
     """Return the links of either direction: high recall."""
-    return _combine(forward, backward, lambda f, b: f | b)
+    return _combine(forward, backward, frozenset.union)
 
 
 @_by_links
 def grow(forward: Alignment, backward: Alignment) -> Alignment:
     """Grow the intersection into the union by straight neighbours that cover a new word."""
-    return _combine(forward, backward, lambda f, b: _grown(f, b, STRAIGHT))
+    return _combine(forward, backward, partial(_grown, neighbours=STRAIGHT))
 
 
 @_by_links
 def grow_diag(forward: Alignment, backward: Alignment) -> Alignment:
     """Grow as `grow` does, by diagonal neighbours too."""
-    return _combine(forward, backward, lambda f, b: _grown(f, b, STRAIGHT + DIAGONAL))
+    return _combine(forward, backward, partial(_grown, neighbours=EVERYWHERE))
 
 
 @_by_links
 def grow_diag_final(forward: Alignment, backward: Alignment) -> Alignment:
     """Grow by `grow_diag`, then add remaining links, forward's first, if either word is still uncovered."""
-    return _combine(forward, backward, lambda f, b: _grown(f, b, STRAIGHT + DIAGONAL, any))
+    return _combine(forward, backward, partial(_grown, neighbours=EVERYWHERE, final=any))
 
 
 @_by_links
 def grow_diag_final_and(forward: Alignment, backward: Alignment) -> Alignment:
     """Grow by `grow_diag`, then add remaining links, forward's first, if both words are still uncovered."""
-    return _combine(forward, backward, lambda f, b: _grown(f, b, STRAIGHT + DIAGONAL, all))
+    return _combine(forward, backward, partial(_grown, neighbours=EVERYWHERE, final=all))
 
 
 @_by_links
@@ -94,7 +94,7 @@ def backward(forward: Alignment, backward: Alignment) -> Alignment:
 def names() -> tuple[str, ...]:
     """List the symmetrizers of conf/symmetrize: those of this module first, then the others by the alphabet."""
     found = conf.paths("symmetrize")
-    return (*(name for name in BY_LINKS if name in found), *(name for name in found if name not in BY_LINKS))
+    return (*filter(found.__contains__, BY_LINKS), *sorted(found.keys() - BY_LINKS.keys()))
 
 
 def name_of(symmetrize: object) -> str:
@@ -133,7 +133,7 @@ def _grown(
     backward: Links,
     neighbours: tuple[Link, ...],
     final: Callable[[tuple[bool, bool]], bool] | None = None,
-) -> set[Link]:
+) -> Links:
     """Grow the intersection; `final` says which words must be uncovered for a remaining link to be added."""
     links = set(forward & backward)
     rows, columns = {i for i, _ in links}, {j for _, j in links}
@@ -163,17 +163,17 @@ def _grown(
         for link in sorted(direction - links):
             if final is not None and final((link[0] not in rows, link[1] not in columns)):
                 add(link)
-    return links
+    return frozenset(links)
 
 
 def _combine(forward: Alignment, backward: Alignment, operation: Callable[[Links, Links], Links]) -> Alignment:
     check_same_size(forward, backward)
     sure = forward.sure
     if sure != backward.sure:  # of two equal sets every operation returns the same set
-        sure = frozenset(operation(forward.sure, backward.sure))
+        sure = operation(forward.sure, backward.sure)
     every = sure
     if forward.possible or backward.possible:
-        every = frozenset(operation(forward.sure | forward.possible, backward.sure | backward.possible))
+        every = operation(forward.sure | forward.possible, backward.sure | backward.possible)
     return trusted(
         forward.n_source,
         forward.n_target,
@@ -185,13 +185,10 @@ def _combine(forward: Alignment, backward: Alignment, operation: Callable[[Links
 
 
 def _mean_confidence(
-    forward: Mapping[Link, float], backward: Mapping[Link, float], links: frozenset[Link]
+    forward: Mapping[Link, float], backward: Mapping[Link, float], links: Links
 ) -> dict[Link, float]:
-    given = [direction for direction in (forward, backward) if direction]
-    if not given:
-        return {}
-    return {
-        link: sum(direction.get(link, 0.0) for direction in given) / len(given)
-        for link in sorted(links)
-        if any(link in direction for direction in given)
-    }
+    known = sorted(links & (forward.keys() | backward.keys()))
+    if forward and backward:
+        return {link: (forward.get(link, 0.0) + backward.get(link, 0.0)) / 2 for link in known}
+    only = forward or backward
+    return {link: only[link] for link in known}

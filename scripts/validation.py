@@ -14,11 +14,12 @@ if str(ROOT) not in sys.path:
 
 from hydra import compose, initialize_config_dir  # noqa: E402
 
-from jacana_torch.cli.hydra import conf_directory, plain  # noqa: E402
+from jacana_torch.cli.hydra import plain  # noqa: E402
 from jacana_torch.model import persist  # noqa: E402
 from jacana_torch.train import loop as experiment  # noqa: E402
 from jacana_torch.train import run as training  # noqa: E402
 from jacana_torch.types import Alignment, Example  # noqa: E402
+from jacana_torch.util.conf import conf_directory  # noqa: E402
 
 FOLDS = 5  # if the overrides set none
 

@@ -9,7 +9,8 @@ from hydra import compose, initialize_config_dir
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import open_dict
 
-from jacana_torch.cli.hydra import conf_directory, plain
+from jacana_torch.cli.hydra import plain
+from jacana_torch.util.conf import conf_directory
 
 CONF = Path(conf_directory())
 

@@ -13,15 +13,16 @@ import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import hydra
 from hydra.core.config_search_path import ConfigSearchPath
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.plugins import Plugins
-from hydra.errors import HydraException
+from hydra.errors import HydraException, MissingConfigException
 from hydra.plugins.search_path_plugin import SearchPathPlugin
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf, open_dict
@@ -29,7 +30,9 @@ from omegaconf.errors import OmegaConfBaseException
 
 from ..errors import ConfigError, JacanaError
 from ..util import conf
-from ..util.conf import conf_directory
+
+if TYPE_CHECKING:
+    from ..compare import Entry
 
 log = logging.getLogger(__name__)
 
@@ -45,32 +48,52 @@ class _OwnFolders(SearchPathPlugin):
 Plugins.instance().register(_OwnFolders)
 
 
+@dataclass
+class _Job:
+    """One run of a command line; a sweep has several. `error` keeps what Hydra would report in its own way."""
+
+    cfg: DictConfig
+    overrides: list[str]
+    directory: Path
+    score: float | None = None
+    error: Exception | None = None
+
+
 def train(arguments: Sequence[str]) -> list[float]:
     """Train with Hydra's command line; return the score of each job: one, or several of a sweep.
 
     A mistake in a configuration is a ConfigError. An error of a job is raised as it is, after the other jobs of a
     sweep.
     """
+    return [job.score for job in _run("train", _train, arguments) if job.score is not None]
+
+
+def compare(arguments: Sequence[str]) -> None:
+    """Compare systems with Hydra's command line, and write the table to `output` or stdout."""
+    if {"-m", "--multirun"} & set(arguments):
+        raise ConfigError("a comparison cannot be a sweep: name all systems in aligners=[...]")
+    _run("compare", _compare, arguments)
+
+
+def _run(name: str, work: Callable[[_Job], float | None], arguments: Sequence[str]) -> list[_Job]:
+    """Have Hydra compose the configuration of that name, and do the work of each job."""
     jobs: list[_Job] = []
 
     def task(cfg: DictConfig) -> float | None:
-        jobs.append(_Job(cfg))
-        return jobs[-1].run()
+        hydra_cfg = HydraConfig.get()
+        job = _Job(cfg, list(hydra_cfg.overrides.task), Path(hydra_cfg.runtime.output_dir))
+        jobs.append(job)
+        try:
+            job.score = work(job)
+        except (JacanaError, OSError) as error:
+            job.error = error
+            if hydra_cfg.mode == RunMode.MULTIRUN:
+                log.error("%s failed: %s", " ".join(job.overrides), error)
+        except (HydraException, OmegaConfBaseException) as error:
+            job.error = ConfigError(short(error))
+        return job.score
 
-    _enter("train", task, arguments, lambda: bool(jobs))
-    if len(jobs) > 1:
-        log.info("%s", _comparison(jobs))
-    for job in jobs:
-        if job.error is not None:
-            raise job.error
-    return [job.score for job in jobs if job.score is not None]
-
-
-def _enter(
-    name: str, task: Callable[[DictConfig], Any], arguments: Sequence[str], begun: Callable[[], bool]
-) -> None:
-    """Have Hydra call `task` with the configuration of that name."""
-    entry = hydra.main(version_base="1.3", config_path=str(conf_directory()), config_name=name)(task)
+    entry = hydra.main(version_base="1.3", config_path=str(conf.conf_directory()), config_name=name)(task)
     with _command_line(name, arguments):
         try:
             entry()
@@ -79,126 +102,76 @@ def _enter(
         except (JacanaError, OSError):
             raise
         except Exception as error:
-            if begun():
+            if jobs:
                 raise
             # before a job begins, all errors are mistakes in configurations and overrides
             raise ConfigError(short(error)) from error
+    if len(jobs) > 1:
+        log.info("%s", _ranking(jobs))
+    for job in jobs:
+        if job.error is not None:
+            raise job.error
+    return jobs
 
 
-def compare(arguments: Sequence[str]) -> None:
-    """Compare systems with Hydra's command line, and write the table to `output` or stdout."""
-    comparisons: list[_Comparison] = []
+def _train(job: _Job) -> float:
+    from ..train.run import train
 
-    def task(cfg: DictConfig) -> None:
-        comparisons.append(_Comparison(cfg))
-        comparisons[-1].run()
-
-    if {"-m", "--multirun"} & set(arguments):
-        raise ConfigError("a comparison cannot be a sweep: name all systems in aligners=[...]")
-    _enter("compare", task, arguments, lambda: bool(comparisons))
-    for comparison in comparisons:
-        if comparison.error is not None:
-            raise comparison.error
+    return train(plain(job.cfg), job.directory, _families(job.cfg), job.overrides, _write_line)
 
 
-class _Job:
-    """One run of a command line; a sweep has several."""
+def _compare(job: _Job) -> None:
+    from ..compare import compare, table
+    from ..corpora import write_chunks
 
-    def __init__(self, cfg: DictConfig) -> None:
-        self.cfg = cfg
-        self.overrides = list(HydraConfig.get().overrides.task)
-        self.score: float | None = None
-        self.error: Exception | None = None
-
-    def run(self) -> float | None:
-        """Return the job's score, None if it failed: Hydra would report the error itself, and end a sweep."""
-        try:
-            self.score = self._train()
-        except (JacanaError, OSError) as error:
-            self.error = error
-            if HydraConfig.get().mode == RunMode.MULTIRUN:
-                log.error("%s failed: %s", " ".join(self.overrides), error)
-        except (HydraException, OmegaConfBaseException) as error:
-            self.error = ConfigError(short(error))
-        return self.score
-
-    def _train(self) -> float:
-        from ..train.run import train
-
-        directory = Path(HydraConfig.get().runtime.output_dir)
-        return train(plain(self.cfg), directory, _families(self.cfg), self.overrides, _write_line)
+    config = plain(job.cfg)
+    for item in job.overrides:
+        if item.startswith("aligner="):
+            raise ConfigError(f"{item}: a comparison takes a list, aligners=[{item.partition('=')[2]},...]")
+    systems = [_system(item) for item in _listed(config["aligners"])]
+    entries = [_entry(job, *system) for system in systems]  # report all mistakes before any work
+    form = table.format_of(config["format"], config["output"])
+    try:
+        made = compare(config, entries, job.directory, _families(job.cfg))
+    except KeyboardInterrupt:
+        again = [item for item in job.overrides if not item.startswith("resume=")]
+        folder = config["resume"] or job.directory
+        command = shlex.join(["jacana-torch", "compare", *again, f"resume={folder}"])
+        log.warning("interrupted: the results so far are kept; to resume: %s", command)
+        raise
+    text = table.FORMATS[form](made)
+    if not config["output"]:
+        return _write_line(text)
+    output = Path(config["output"]).expanduser()
+    output.parent.mkdir(parents=True, exist_ok=True)
+    write_chunks([f"{text}\n"], output)
 
 
-class _Comparison:
-    """One table; `error` keeps what Hydra would report in its own way."""
+def _entry(job: _Job, name: str, settings: Sequence[str], label: str) -> Entry:
+    """Compose the configuration of that system's training, or name the directory of a saved model."""
+    from ..compare import Entry
 
-    def __init__(self, cfg: DictConfig) -> None:
-        self.cfg = cfg
-        self.overrides = list(HydraConfig.get().overrides.task)
-        self.directory = Path(HydraConfig.get().runtime.output_dir)
-        self.error: Exception | None = None
+    loader = GlobalHydra.instance().config_loader()
+    known = loader.get_group_options("aligner")
+    if name not in known:
+        from ..model import persist
 
-    def run(self) -> None:
-        try:
-            self._compare()
-        except (JacanaError, OSError) as error:
-            self.error = error
-        except (HydraException, OmegaConfBaseException) as error:
-            self.error = ConfigError(short(error))
-
-    def _compare(self) -> None:
-        config = plain(self.cfg)
-        for item in self.overrides:
-            if item.startswith("aligner="):
-                raise ConfigError(f"{item}: a comparison takes a list, aligners=[{item.partition('=')[2]},...]")
-        systems = [_system(item) for item in _listed(config["aligners"])]
-        composed = [self._composed(*system) for system in systems]  # report all mistakes before any work
-
-        from ..compare import compare, table
-
-        form = table.format_of(config["format"], config["output"])
-        rows: list[Any] = []
-        try:
-            made = compare(
-                config, composed, self.directory, _families(self.cfg), lambda done: rows.append(done[-1])
+        if name not in persist.names() and not Path(name).expanduser().is_dir():
+            raise ConfigError(
+                f"aligners: there is no system {name!r}: choose one of {', '.join(known)}, the models "
+                f"{', '.join(persist.names())}, or the directory of a model"
             )
-        except KeyboardInterrupt:
-            again = [item for item in self.overrides if not item.startswith("resume=")]
-            folder = config["resume"] or self.directory
-            command = shlex.join(["jacana-torch", "compare", *again, f"resume={folder}"])
-            log.warning("interrupted: the results so far are kept; to resume: %s", command)
-            raise
-        text = table.FORMATS[form](made)
-        if config["output"]:
-            _write_file(Path(config["output"]).expanduser(), f"{text}\n")
-        else:
-            _write_line(text)
-
-    def _composed(self, name: str, settings: Sequence[str], label: str) -> Any:
-        """Compose the configuration of that system's training, or name the directory of a saved model."""
-        from ..compare import Entry
-
-        loader = GlobalHydra.instance().config_loader()
-        known = loader.get_group_options("aligner")
-        if name not in known:
-            from ..model import persist
-
-            if name not in persist.names() and not Path(name).expanduser().is_dir():
-                raise ConfigError(
-                    f"aligners: there is no system {name!r}: choose one of {', '.join(known)}, the models "
-                    f"{', '.join(persist.names())}, or the directory of a model"
-                )
-            if settings:
-                raise ConfigError(f"aligners: {name} is a saved model and takes no settings ({settings[0]})")
-            return Entry(label, plain(self.cfg), saved=str(Path(name).expanduser()))
-        own = {item.lstrip("+~").split("=", 1)[0] for item in settings}
-        shared = [item for item in self.overrides if item.lstrip("+~").split("=", 1)[0] not in own]
-        given = [*shared, f"aligner={name}", *settings]
-        cfg = loader.load_configuration("compare", given, run_mode=RunMode.RUN)
-        HydraConfig.instance().set_config(cfg)
-        with open_dict(cfg):
-            del cfg["hydra"]
-        return Entry(label, plain(cfg))
+        if settings:
+            raise ConfigError(f"aligners: {name} is a saved model and takes no settings ({settings[0]})")
+        return Entry(label, plain(job.cfg), saved=str(Path(name).expanduser()))
+    own = {item.lstrip("+~").split("=", 1)[0] for item in settings}
+    shared = [item for item in job.overrides if item.lstrip("+~").split("=", 1)[0] not in own]
+    given = [*shared, f"aligner={name}", *settings]
+    cfg = loader.load_configuration("compare", given, run_mode=RunMode.RUN)
+    HydraConfig.instance().set_config(cfg)
+    with open_dict(cfg):
+        del cfg["hydra"]
+    return Entry(label, plain(cfg))
 
 
 def _listed(aligners: Any) -> list[Any]:
@@ -240,18 +213,15 @@ def plain(cfg: DictConfig) -> dict[str, Any]:
 
 def short(error: Exception) -> str:
     """Return Hydra's message without its search path, but with the names to choose from."""
-    said = str(error) or str(
-        error.__cause__ or type(error).__name__
-    )  # some errors leave the message to their cause
-    message, _, options = said.split("\nConfig search path:")[0].strip().partition("\n\nAvailable options in ")
-    group = str(getattr(error, "missing_cfg_file", None) or "").rpartition("/")[0]
+    text = str(error) or str(error.__cause__ or type(error).__name__)  # some leave the message to their cause
+    message, _, options = text.split("\nConfig search path:")[0].strip().partition("\n\nAvailable options in ")
     names = options.split("\n\t")[1:]
-    if group and not names and (conf_directory() / group).is_dir():
-        names = sorted(path.stem for path in (conf_directory() / group).glob("*.yaml"))
+    if not names and isinstance(error, MissingConfigException):
+        names = list(conf.paths(str(error.missing_cfg_file or "").rpartition("/")[0] or "no group"))
     return f"{message.removesuffix('.')}. There are {', '.join(names)}." if names else message
 
 
-def _comparison(jobs: Sequence[_Job]) -> str:
+def _ranking(jobs: Sequence[_Job]) -> str:
     """List the jobs of a sweep, the best first, by the overrides in which they differ."""
     shared = set.intersection(*(set(job.overrides) for job in jobs))
     ranked = sorted(jobs, key=lambda job: -1.0 if job.score is None else job.score, reverse=True)
@@ -267,40 +237,35 @@ def _write_line(text: str) -> None:
     sys.stdout.flush()
 
 
-def _write_file(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
-    partial.write_text(text, encoding="utf-8")
-    os.replace(partial, path)
-
-
 @contextmanager
 def _command_line(command: str, arguments: Sequence[str]) -> Iterator[None]:
-    """Set up what Hydra reads: sys.argv, and the variable that lets errors through."""
-    argv, environment = sys.argv, dict(os.environ)
-    # Its parser takes no overrides after an option among them, so the option of sweeps goes first.
-    first = sorted(arguments, key=lambda argument: argument not in ("-m", "--multirun"))
+    """Set what Hydra reads: sys.argv, and the variable that lets errors through.
+
+    JACANA_CONF gets the folder of --config-dir, so that its names are known everywhere.
+    """
     # A shell expands ~ only at the beginning of a word, and Hydra's grammar does not allow it in a value.
-    expanded = [argument.replace("=~/", f"={Path.home()}/", 1) for argument in first]
+    expanded = [argument.replace("=~/", f"={Path.home()}/", 1) for argument in arguments]
+    # Hydra's parser takes no overrides after an option among them, so the option of sweeps goes first.
+    expanded.sort(key=("-m", "--multirun").__contains__, reverse=True)
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--config-dir", "-cd", type=Path)
+    given = parser.parse_known_args(expanded)[0].config_dir
+    folders = [given.resolve()] if given is not None and given.is_dir() else []
+    changed = {
+        "HYDRA_FULL_ERROR": "1",
+        conf.VARIABLE: os.pathsep.join(map(str, [*folders, *conf.own_directories()])),
+    }
+    argv, before = sys.argv, {name: os.environ.get(name) for name in changed}
     sys.argv = [f"jacana-torch {command}", *expanded]
-    os.environ |= {"HYDRA_FULL_ERROR": "1", conf.VARIABLE: _own_folders(expanded)}
+    os.environ |= changed
     try:
         yield
     finally:
         sys.argv = argv
-        for name in ("HYDRA_FULL_ERROR", conf.VARIABLE):
-            os.environ.pop(name)
-            if name in environment:
-                os.environ[name] = environment[name]
-
-
-def _own_folders(arguments: Sequence[str]) -> str:
-    """Return JACANA_CONF with the folder of --config-dir: its names should be known everywhere."""
-    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    parser.add_argument("--config-dir", "-cd", type=Path)
-    given = parser.parse_known_args(arguments)[0].config_dir
-    folders = [given.resolve()] if given is not None and given.is_dir() else []
-    return os.pathsep.join(map(str, [*folders, *conf.own_directories()]))
+        for name, value in before.items():
+            del os.environ[name]
+            if value is not None:
+                os.environ[name] = value
 
 
 if __name__ == "__main__":

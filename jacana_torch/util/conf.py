@@ -23,10 +23,12 @@ def conf_directory() -> Path:
 
 def own_directories() -> list[Path]:
     """The user's folders, in order."""
-    found = [Path(name).expanduser() for name in os.environ.get(VARIABLE, "").split(os.pathsep) if name]
-    for folder in found:
+    found = []
+    for name in filter(None, os.environ.get(VARIABLE, "").split(os.pathsep)):
+        folder = Path(name).expanduser()
         if not folder.is_dir():
-            raise ConfigError(f"{VARIABLE} names {str(folder)!r}, which is not a folder")
+            raise ConfigError(f"{VARIABLE} names {name!r}, which is not a folder")
+        found.append(folder)
     return found
 
 
@@ -43,8 +45,10 @@ def find(group: str, name: str) -> Path | None:
     """The YAML file of that name, or None."""
     if not name.isidentifier():
         return None
-    files = (folder / group / f"{name}.yaml" for folder in [conf_directory(), *own_directories()])
-    return next((path for path in files if path.is_file()), None)
+    for folder in [conf_directory(), *own_directories()]:
+        if (path := folder / group / f"{name}.yaml").is_file():
+            return path
+    return None
 
 
 def read(path: Path) -> Any:

@@ -1,4 +1,4 @@
-"""Cutting a stream by size, against its definition: no item lost, no batch too large, none that could hold more."""
+"""Cutting a stream by size: no item is lost, no batch is too large, and none could hold one more."""
 
 from __future__ import annotations
 
