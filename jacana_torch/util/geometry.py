@@ -1,4 +1,4 @@
-"""Geometry of many sentence pairs stored flattened: where each pair, token and cell begins, and how they correspond.
+"""Geometry of many sentence pairs stored flattened: where pairs, tokens and cells begin, and how they correspond.
 
 The tokens of one side follow one another, pair by pair. A pair of M source and N target tokens has M * N cells in
 row-major order: by source position m, then by target position n. NULL has no cells here.
@@ -9,24 +9,27 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
 
 
-def starts(lengths: np.ndarray) -> np.ndarray:
+def starts(lengths: Ints) -> Ints:
     """[K] where each of K consecutive runs of these lengths begins."""
     return np.cumsum(lengths) - lengths
 
 
-def run_of(lengths: np.ndarray) -> np.ndarray:
+def run_of(lengths: Ints) -> Ints:
     """[sum(lengths)] the run that each element belongs to: lengths 2, 0, 1 give 0, 0, 2."""
     return np.repeat(np.arange(len(lengths)), lengths)
 
 
-def positions(lengths: np.ndarray) -> np.ndarray:
+def positions(lengths: Ints) -> Ints:
     """[sum(lengths)] the position of each element in its run: lengths 2, 0, 1 give 0, 1, 0."""
     return np.arange(int(lengths.sum())) - np.repeat(starts(lengths), lengths)
 
 
-def run_max(values: np.ndarray, lengths: np.ndarray, empty: float = 0.0) -> np.ndarray:
+def run_max(values: np.ndarray, lengths: Ints, empty: float = 0.0) -> np.ndarray:
     """[K, ...] the maximum of each run of `values` [sum(lengths), ...]; `empty` for a run of no elements."""
     out = np.full((len(lengths), *values.shape[1:]), empty, dtype=values.dtype)
     some = lengths > 0
@@ -57,7 +60,7 @@ class Geometry:
     number of source tokens, and `n_cells` is C.
     """
 
-    def __init__(self, n_source: np.ndarray, n_target: np.ndarray) -> None:
+    def __init__(self, n_source: Ints, n_target: Ints) -> None:
         self.n_source, self.n_target = n_source, n_target
         self.source_start, self.target_start = starts(n_source), starts(n_target)
         self.cell_start = starts(n_source * n_target)
@@ -87,37 +90,37 @@ class Geometry:
     # Cells: a row is the run of cells of one source token
 
     @cached_property
-    def source_token(self) -> np.ndarray:
+    def source_token(self) -> Ints:
         return run_of(self.n_target[self.source_pair])
 
     @cached_property
-    def n(self) -> np.ndarray:
+    def n(self) -> Ints:
         return positions(self.n_target[self.source_pair])
 
     @cached_property
-    def target_token(self) -> np.ndarray:
+    def target_token(self) -> Ints:
         return self.target_start[self.source_pair][self.source_token] + self.n
 
     @cached_property
-    def pair(self) -> np.ndarray:
+    def pair(self) -> Ints:
         return self.source_pair[self.source_token]
 
     @cached_property
-    def m(self) -> np.ndarray:
+    def m(self) -> Ints:
         return self.source_position[self.source_token]
 
     @cached_property
-    def by_column(self) -> np.ndarray:
+    def by_column(self) -> Ints:
         """[C] cells in the order of their target tokens: `values[by_column]` is in the transposed order."""
         height = self.n_source[self.target_pair]
         first = self.cell_start[self.target_pair] + self.target_position
         return np.repeat(first, height) + positions(height) * np.repeat(self.n_target[self.target_pair], height)
 
-    def cell_at(self, pair: np.ndarray, m: np.ndarray, n: np.ndarray) -> np.ndarray:
+    def cell_at(self, pair: Ints, m: Ints, n: Ints) -> Ints:
         """The cell (pair, m, n); -1 where m or n is negative, as the position of a root's head is."""
         return np.where((m >= 0) & (n >= 0), self.cell_start[pair] + m * self.n_target[pair] + n, -1)
 
-    def shift(self, dm: int, dn: int) -> np.ndarray:
+    def shift(self, dm: int, dn: int) -> Ints:
         """[C] the cell dm rows and dn columns away from each cell; -1 outside of its pair."""
         height, width = self.n_source[self.pair], self.n_target[self.pair]
         m, n = self.m + dm, self.n + dn
