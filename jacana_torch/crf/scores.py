@@ -19,7 +19,7 @@ import numpy as np
 from ..features.api import Block, Grouped, WordFamily
 from ..features.featureset import FeatureSet, checked
 from ..features.grid import Grid
-from ..features.word_pairs import Memory, Signal, WordPairs
+from ..features.words import Signal, WordPairs
 from .layout import Layout
 
 if TYPE_CHECKING:
@@ -204,7 +204,6 @@ def node_scores(grid: Grid, scorer: Scorer, back: Scorer | None = None) -> list[
 
     They are computed for a part of the grid at a time, so that features do not pile up.
     """
-    grid.remember(scorer.memory)
     sides = [(grid, scorer)] if back is None else [(grid, scorer), (grid.flipped(), back)]
     scores = [np.zeros(whole.n_tokens + whole.n_cells) for whole, _ in sides]
     for pairs, part in grid.parts():
@@ -218,7 +217,7 @@ def node_scores(grid: Grid, scorer: Scorer, back: Scorer | None = None) -> list[
 class Scorer:
     """Scores of grids under one set of weights.
 
-    Scores of word pairs are remembered, and those of the transitions of each target length kept.
+    Those of the transitions of each target length are kept.
     """
 
     def __init__(self, features: FeatureSet, names: Sequence[str], weights: np.ndarray) -> None:
@@ -231,7 +230,6 @@ class Scorer:
             Signal(("score", id(self), number), key, partial(self._word_scores, families), np.float64)
             for number, (key, families) in enumerate(features.by_word_key().items())
         ]
-        self.memory = Memory()
 
     def has(self, names: Sequence[str], weights: np.ndarray) -> bool:
         """Return whether these are still its weights; training changes them in place."""
@@ -246,7 +244,7 @@ class Scorer:
         """Return the scores of NULLs [Ts] and of links [C]."""
         null, link = np.zeros(grid.n_tokens), np.zeros(grid.n_cells)
         for signal in self._signals:
-            link += grid.figure(signal, directed=True)
+            link += grid.per_cell(signal, directed=True)
         for family in self._features.node:
             blocks = family(grid)
             for total, part in ((null, blocks.null), (link, blocks.link)):

@@ -46,7 +46,6 @@ def explained(
     while some := list(islice(waiting, AT_ONCE)):
         directions: list[tuple[Chain, ...]] = [()] * len(some)
         for places, grid in grids(some, MOST_CELLS):
-            grid.remember(forward.scorer().memory)
             sides = [chains(forward, grid, "forward")]
             if backward is not None:
                 sides.append(chains(backward, grid.flipped(), "backward"))

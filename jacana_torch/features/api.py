@@ -15,7 +15,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from .grid import Grid
-    from .word_pairs import WordKey, WordPairs
+    from .words import WordKey, WordPairs
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ import numpy as np
 from .api import Block
 from .dependency_trees import forests
 from .grid import Grid
-from .lexical import lower_form
+from .lexical import LOWER
 
 MEASURES = ("ppmi.dice", "ppmi.jaccard", "ppmi.cosine", "ttest.dice", "ttest.jaccard", "ttest.cosine")
 NOTHING = 1e-12  # sums below this are rounding
@@ -78,8 +78,8 @@ class Contexts:
 
 def own_contexts(grid: Grid, smoothing: float = 2.0) -> Contexts:
     source, target, names = forests(grid)
-    words = grid.words(lower_form)
-    size = len(words.values) + 1
+    words = grid.words(LOWER)
+    size = len(words.lexicon) + 1
     form = np.concatenate([words.source, words.target])
     pair = np.concatenate([grid.source_pair, grid.target_pair])
     head_form = np.concatenate(
@@ -117,9 +117,9 @@ def own_blocks(grid: Grid, smoothing: float) -> tuple[tuple[Block, ...], tuple[B
 def measure_blocks(grid: Grid, prefix: str, values: np.ndarray, cell: np.ndarray) -> tuple[Block, Block]:
     """The measures and their maximum, also without identical words, for which every measure is 1."""
     best = values.max(axis=1, initial=0.0)
-    words = grid.words(lower_form)
+    words = grid.words(LOWER)
     same = np.zeros(len(best), dtype=bool)
-    same[cell] = (words.left == words.right)[words.cell]
+    same[cell] = (words.pairs.left == words.pairs.right)[words.cell]
     unlike = np.where(same, 0.0, best)
     names = (*MEASURES, "max", "max.not_identical")
     table = np.column_stack([values, best, unlike])

@@ -26,7 +26,7 @@ from .api import Block
 from .association import ASSOCIATIONS, NOTHING, measure_blocks, measures
 from .dependency_relations import canonical
 from .grid import Grid
-from .lexical import lower_form
+from .lexical import LOWER, lower_form
 
 SENTENCES_AT_A_TIME = 2000
 PAIRS_AT_A_TIME = 20_000
@@ -135,11 +135,11 @@ def corpus_blocks(grid: Grid, path: str | os.PathLike[str]) -> tuple[tuple[Block
     """Link and NULL blocks of the distsim family, from a file of counted vectors."""
     path = os.path.abspath(os.path.expanduser(path))
     vectors = _loaded(path, os.stat(path).st_mtime_ns if os.path.exists(path) else 0)
-    words = grid.words(lower_form)
-    row = vectors.lookup(words.values)
-    left, right = row[words.left], row[words.right]
+    words = grid.words(LOWER)
+    row = words.lexicon.attribute(("counted", path), vectors.lookup)
+    left, right = row[words.pairs.left], row[words.pairs.right]
     values = vectors.similarity(left, right)
-    values[words.left == words.right] = 1.0  # also where the word was never counted
+    values[words.pairs.left == words.pairs.right] = 1.0  # also where the word was never counted
     link, null = measure_blocks(grid, "corpus", values, words.cell)
     known = ((left >= 0) & (right >= 0)).astype(np.float64)[:, None]
     return (link, Block(("corpus.both_known",), known, words.cell)), (null,)

@@ -12,7 +12,7 @@ from ..types import SentencePair, resources_of
 from .api import Block, EdgeFamily, GapFamily, NodeBlocks, NodeFamily, WordFamily
 from .grid import Grid
 from .joining import joined, written
-from .word_pairs import WordKey
+from .words import WordKey
 
 
 @dataclass(frozen=True)
@@ -166,8 +166,8 @@ def word_blocks(family: NodeFamily, grid: Grid) -> tuple[Block, ...]:
     """What a family says of the two words of each cell."""
     if not isinstance(family, WordFamily):
         return ()
-    meeting = grid.meeting(family.key)
-    return tuple(block.at(meeting.cell) for block in family.word_blocks(meeting.pairs))
+    words = grid.words(family.key)
+    return tuple(block.at(words.cell) for block in family.word_blocks(words.pairs))
 
 
 def checked(family: str, block: Block, n_cells: int) -> Block:

@@ -1,235 +1,192 @@
-"""Many sentence pairs at once, flattened: what feature families compute in.
+"""The grid: many sentence pairs at once, flattened, which is what feature families compute on.
 
-In: sentence pairs. Out: a `Grid`, which knows where cells are, which words meet in them and what these are to each
-other, from either side; and which keeps what several families need.
+A `Grid` has the coordinates of all cells (`util.geometry.Geometry`), the words of both sides and their distinct
+pairs, and a memo for what several families need. `parts` cuts it into pieces that fit the CPU's cache.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from typing import TypeVar
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from functools import cached_property, lru_cache, partial
+from typing import Any, TypeVar
 
 import numpy as np
 
 from ..errors import ConfigError
 from ..types import SentencePair
-from ..util.geometry import Geometry
-from .lexicon import Lexicon
-from .padded_grid import Canvas
-from .word_pairs import Meeting, Memory, Signal, WordKey
+from ..util.geometry import Geometry, Ints
+from .padded_grid import PaddedGrid
+from .words import Lexicon, Signal, WordKey, WordPairs, WordTable, numbered
 
 T = TypeVar("T")
-Named = tuple[tuple[str, ...], np.ndarray]  # columns' names and a table
+Named = tuple[tuple[str, ...], np.ndarray]  # names of columns, and a table of them
 MARGIN = 3  # padding around each pair in a padded grid: as far as most families look beyond an edge
 PART_PLACES = 40_000  # of a padded grid: what the computations on a part touch stays in the CPU's cache
 WIDEST = 1.5  # width of the widest pair of a part, as a multiple of the first one's
 
 
-@dataclass(frozen=True)
-class Words:
-    """The distinct words of a grid under some key, and where each pair of them meets.
+class Grid(Geometry):
+    """Sentence pairs, the coordinates of all their cells, and what families compute of them once.
 
-    `values`   the W distinct keys, in order of first appearance (source tokens, then target tokens).
-    `source`   [Ts] word of each source token;  `target`  [Tt] word of each target token.
-    `left`, `right`  [U] the words of each distinct (source word, target word) pair that meets in a cell.
-    `cell`     [C] which of the U pairs meets in each cell.
+    `mirror` makes the grid of the same pairs seen from the other side (use `flipped`), `whole` one of consecutive
+    pairs of a larger grid (use `parts`).
     """
 
-    values: list
-    source: np.ndarray
-    target: np.ndarray
-    left: np.ndarray
-    right: np.ndarray
-    cell: np.ndarray
-
-
-@dataclass(frozen=True)
-class Laid:
-    """A grid on a canvas: `place` [C] of each cell, `line` [Ts] of each row, `column_line` [Tt] of each column."""
-
-    canvas: Canvas
-    place: np.ndarray
-    line: np.ndarray
-    column_line: np.ndarray
-
-    @staticmethod
-    def of(canvas: Canvas, grid: Grid) -> Laid:
-        place = np.flatnonzero(canvas.inside)
-        line = canvas.line(grid.source_pair, grid.source_position)
-        return Laid(canvas, place, line, canvas.turn.line(grid.target_pair, grid.target_position))
-
-    def turn(self, mirror: Grid) -> Laid:
-        """For the other side's grid: the same places in its order."""
-        return Laid(self.canvas.turn, self.place[mirror.by_column], self.column_line, self.line)
-
-
-_OTHER_SIDE = {"row": "column", "column": "row", "source": "target", "target": "source"}
-
-
-@lru_cache(maxsize=1024)
-def _other_side(name: str) -> str:
-    return re.sub("row|column|source|target", lambda found: _OTHER_SIDE[found[0]], name)
-
-
-class Grid(Geometry):
-    """Sentence pairs and the coordinates of all their cells."""
-
-    def __init__(self, pairs: Sequence[SentencePair]) -> None:
-        self.pairs = list(pairs)
-        sides = ([len(p.source) for p in self.pairs], [len(p.target) for p in self.pairs])
-        super().__init__(*(np.array(lengths, dtype=np.int64) for lengths in sides))
-        self._memory: Memory | None = None
-        self._mirror: Grid | None = None
-        self._within: tuple[Grid, slice] | None = None
-        self._memo: dict[object, object] = {}
-        self._shared: dict[object, object] = {}
-
-    def source_layer(self, name: str) -> list:
-        """A layer's values for all source tokens, flat. Missing layers are an error that names the annotator."""
-        return [value for p in self.pairs for value in p.source.layer(name)]
-
-    def target_layer(self, name: str) -> list:
-        return [value for p in self.pairs for value in p.target.layer(name)]
-
-    @cached_property
-    def source_tokens(self) -> list[str]:
-        return [token for p in self.pairs for token in p.source.tokens]
-
-    @cached_property
-    def target_tokens(self) -> list[str]:
-        return [token for p in self.pairs for token in p.target.tokens]
-
-    def flipped(self) -> Grid:
-        """The grid of the pairs seen from the other side. What `shared` computes is computed once for the two."""
-        if self._mirror is not None:
-            return self._mirror
-        other = Grid.__new__(Grid)
-        Geometry.__init__(other, self.n_target, self.n_source)
-        other._memory, other._within = None, None
-        other._mirror, other._memo, other._shared = self, {}, self._shared
-        return other
+    def __init__(
+        self,
+        pairs: Sequence[SentencePair],
+        mirror: Grid | None = None,
+        whole: tuple[Grid, slice] | None = None,
+    ) -> None:
+        self._mirror, self._whole = mirror, whole
+        self._memo: dict[Hashable, Any] = {}
+        self._shared: dict[Hashable, Any] = {}
+        if mirror is not None:
+            super().__init__(mirror.n_target, mirror.n_source)
+            self._shared = mirror._shared
+        else:
+            self.pairs = list(pairs)
+            sides = [len(p.source) for p in pairs], [len(p.target) for p in pairs]
+            super().__init__(*(np.array(lengths, dtype=np.int64) for lengths in sides))
 
     @cached_property
     def pairs(self) -> list[SentencePair]:
-        """Set by who makes a grid of pairs; a flipped one seldom needs them."""
         return [pair.flip() for pair in self._mirror.pairs] if self._mirror is not None else []
+
+    def source_layer(self, name: str) -> list[Any]:
+        """The values of a layer for all source tokens. Raises MissingLayer, which names the annotator to use."""
+        return [value for pair in self.pairs for value in pair.source.layer(name)]
+
+    def target_layer(self, name: str) -> list[Any]:
+        """As `source_layer`, for all target tokens."""
+        return [value for pair in self.pairs for value in pair.target.layer(name)]
+
+    @cached_property
+    def source_tokens(self) -> list[str]:
+        return [token for pair in self.pairs for token in pair.source.tokens]
+
+    @cached_property
+    def target_tokens(self) -> list[str]:
+        return [token for pair in self.pairs for token in pair.target.tokens]
+
+    # Both directions
 
     @property
     def is_flipped(self) -> bool:
         return self._mirror is not None
 
-    def remember(self, memory: Memory) -> Grid:
-        """What two words are to each other is asked of a memory from now on."""
-        if self._mirror is not None:
-            self._mirror.remember(memory)
-        self._memory = self._memory or memory
-        return self
+    def flipped(self) -> Grid:
+        """The grid of the pairs seen from the other side; the two share what `shared` computes."""
+        return self._mirror or Grid([], mirror=self)
 
-    def parts(self) -> Iterator[tuple[slice, Grid]]:
-        """Grids that stay in a processor's cache, each of pairs that follow one another, and which these are.
+    def memo(self, key: Hashable, compute: Callable[[], T]) -> T:
+        """The value of `compute()`, computed by the first family that asks for the key."""
+        if key not in self._memo:
+            self._memo[key] = compute()
+        value: T = self._memo[key]
+        return value
 
-        They are the fewer the more the pairs are in order of their targets' lengths, and made anew at each call.
-        """
-        if not len(self.n_source):
-            yield slice(0, 0), self
-        elif self._mirror is not None:
-            yield from ((pairs, part.flipped()) for pairs, part in self._mirror.parts())
-        else:
-            yield from ((pairs, self._part(pairs)) for pairs in self._of_like_width())
+    def shared(self, key: Hashable, compute: Callable[[], T]) -> T:
+        """As `memo`, for a value that is the same from either side, and is computed once for both grids."""
+        if key not in self._shared:
+            self._shared[key] = compute()
+        value: T = self._shared[key]
+        return value
 
-    def _of_like_width(self) -> Iterator[slice]:
-        """Consecutive pairs that take at most PART_PLACES places of a padded grid, or a single pair."""
-        width = self.n_target + MARGIN
-        places = np.cumsum((self.n_source + MARGIN) * width)
-        first = 0
-        while first < len(width):
-            most = places[first - 1] if first else 0
-            wide = (width[first:] > WIDEST * width[first]) | (width[first:] * WIDEST < width[first])
-            last = min(np.searchsorted(places, most + PART_PLACES), first + int(np.append(wide, True).argmax()))
-            last = max(int(last), first + 1)
-            yield slice(first, last)
-            first = last
-
-    def _part(self, pairs: slice) -> Grid:
-        part = Grid(self.pairs[pairs])
-        part._within = self, pairs
-        return part
-
-    def meeting(self, key: WordKey) -> Meeting:
-        """The words under a key, numbered for as long as the grid's memory lasts, and what two of them are."""
-        return self.memo(("meeting", key), lambda: self._meeting(key))
-
-    def _meeting(self, key: WordKey) -> Meeting:
-        if self._mirror is not None:
-            return self._mirror.meeting(key).turn(self._mirror.by_column)
-        if self._within is not None:
-            whole, pairs = self._within
-            return whole.meeting(key).slice(*whole.spans(pairs))
-        lexicon, known = (Lexicon(key.word), None) if self._memory is None else self._memory.of(key)
-        sides = (self.source_tokens, self.source_layer), (self.target_tokens, self.target_layer)
-        with lexicon.lock:
-            source, target = (lexicon.numbers(key.met(tokens, layer)) for tokens, layer in sides)
-        return Meeting(lexicon, known, source, target, (self.source_token, self.target_token))
-
-    def figure(self, signal: Signal, directed: bool = False) -> np.ndarray:
-        """[C] a figure of the two words of each cell; the same from either side unless `directed`."""
-        if self._mirror is None:
-            return self.meeting(signal.key).figure(signal)
-        mirror, seen = self._mirror, signal.from_the_other_side if directed else signal
-        return self.memo(seen, lambda: mirror.figure(seen)[mirror.by_column])
-
-    def laid_out(self, margin: int = MARGIN) -> Laid:
-        """The cells on a canvas with at least this margin."""
-        mirror = self._mirror
-        if mirror is not None:
-            return self.memo(("laid out", margin), lambda: mirror.laid_out(margin).turn(mirror))
-        return self.memo(
-            ("laid out", margin), lambda: Laid.of(Canvas.of(self.n_source, self.n_target, margin), self)
-        )
-
-    def from_either_side(self, key: object, compute: Callable[[], Named]) -> Named:
-        """Named columns over the canvas that are the same from either side, but that rows and columns, source and
-        target have changed places in their names."""
+    def shared_columns(self, key: Hashable, compute: Callable[[], Named]) -> Named:
+        """Columns over the padded grid that are the same from either side once "row" and "column", "source" and
+        "target" have changed places in their names."""
         flipped, (names, table) = self.shared(key, lambda: (self.is_flipped, compute()))
         return (names if flipped == self.is_flipped else tuple(map(_other_side, names))), table
 
-    def memo(self, key: object, compute: Callable[[], T]) -> T:
-        """What several families need of this grid is computed by the first and kept for the others."""
-        if key not in self._memo:
-            self._memo[key] = compute()
-        return self._memo[key]  # type: ignore[return-value]
+    # Words
 
-    def shared(self, key: object, compute: Callable[[], T]) -> T:
-        """As `memo`, for what is the same seen from either side: of words, or of pairs of words in any order."""
-        if key not in self._shared:
-            self._shared[key] = compute()
-        return self._shared[key]  # type: ignore[return-value]
+    def words(self, key: WordKey) -> WordTable:
+        """The words of all tokens under a key, and the distinct pairs of them."""
+        return self.memo(key, partial(self._words, key))
 
-    def words(self, key: str | Callable[[str], object] = "token", *layers: str) -> Words:
-        """Distinct words: by token, by `key(token)`, or by (token, layer values...)."""
-        return self.memo(("words", key, layers), lambda: self._distinct(key, layers))
+    def _words(self, key: WordKey) -> WordTable:
+        if self._mirror is not None:
+            mirror, seen = self._mirror, self._mirror.words(key)
+            return WordTable(
+                seen.lexicon,
+                seen.target,
+                seen.source,
+                lambda: (seen.pairs.flipped(), seen.cell[mirror.by_column]),
+            )
+        if self._whole is not None:
+            whole, pairs = self._whole
+            words, (of_source, of_target, _) = whole.words(key), whole.spans(pairs)
+            lexicon, source, target = words.lexicon, words.source[of_source], words.target[of_target]
+        else:
+            own = key.words(self.source_tokens, self.source_layer)
+            distinct, number = numbered(own + key.words(self.target_tokens, self.target_layer))
+            lexicon, source, target = Lexicon(distinct), number[: self.n_tokens], number[self.n_tokens :]
 
-    def _distinct(self, key: str | Callable[[str], object], layers: tuple[str, ...]) -> Words:
-        if self._mirror is not None:  # words and their pairs keep their numbers, so that `shared` fits both
-            w = self._mirror.words(key, *layers)
-            return Words(w.values, w.target, w.source, w.right, w.left, w.cell[self._mirror.by_column])
-        source: list = self.source_tokens
-        target: list = self.target_tokens
-        if callable(key):
-            source, target = [key(t) for t in source], [key(t) for t in target]
-        if layers:
-            source = list(zip(source, *(self.source_layer(x) for x in layers), strict=True))
-            target = list(zip(target, *(self.target_layer(x) for x in layers), strict=True))
-        number: dict = {}
-        source_ids = np.array([number.setdefault(w, len(number)) for w in source], dtype=np.int64)
-        target_ids = np.array([number.setdefault(w, len(number)) for w in target], dtype=np.int64)
-        size = max(len(number), 1)
-        code = source_ids[self.source_token] * size + target_ids[self.target_token]
-        distinct, cell = np.unique(code, return_inverse=True)
-        return Words(list(number), source_ids, target_ids, distinct // size, distinct % size, cell)
+        rows, columns = self.source_token, self.target_token  # not self: a cycle would keep the grid's memory
+
+        def find_pairs() -> tuple[WordPairs, Ints]:
+            size = max(len(lexicon), 1)
+            code, cell = np.unique(source[rows] * size + target[columns], return_inverse=True)
+            return WordPairs(lexicon, code // size, code % size), cell
+
+        return WordTable(lexicon, source, target, find_pairs)
+
+    def per_cell(self, signal: Signal, directed: bool = False) -> np.ndarray:
+        """[C] the signal of the two words of each cell; the same from either side unless `directed`."""
+        seen = signal.flipped if directed and self.is_flipped else signal
+        return self.memo(seen, partial(self._per_cell, seen))
+
+    def _per_cell(self, signal: Signal) -> np.ndarray:
+        values: np.ndarray
+        if self._mirror is not None:
+            values = self._mirror.per_cell(signal)[self._mirror.by_column]
+        elif self._whole is not None:
+            whole, pairs = self._whole
+            values = whole.per_cell(signal)[whole.spans(pairs)[2]]
+        else:
+            words = self.words(signal.key)
+            values = np.asarray(signal.compute(words.pairs), dtype=signal.precision)[words.cell]
+        return values
+
+    # Layouts
+
+    def padded(self, margin: int = MARGIN) -> PaddedGrid:
+        """The cells with at least `margin` empty places around each pair, so that neighbours are slices."""
+        return self.memo(("padded", margin), partial(self._padded, margin))
+
+    def _padded(self, margin: int) -> PaddedGrid:
+        if self._mirror is not None:
+            return self._mirror.padded(margin).flipped(self._mirror.by_column)
+        return PaddedGrid(self, margin)
+
+    def parts(self) -> Iterator[tuple[slice, Grid]]:
+        """Grids of consecutive pairs that fit the CPU's cache, and which pairs each has.
+
+        The more the pairs are in order of target length, the fewer there are. Each call makes new ones.
+        """
+        if self._mirror is not None:
+            for pairs, part in self._mirror.parts():
+                yield pairs, part.flipped()
+            return
+        if not len(self.n_source):
+            yield slice(0, 0), self
+        width = self.n_target + MARGIN
+        places = np.cumsum((self.n_source + MARGIN) * width)
+        first, used = 0, 0
+        while first < len(width):
+            fits = int(np.searchsorted(places, used + PART_PLACES, side="right"))
+            other = (width[first:fits] > WIDEST * width[first]) | (width[first:fits] * WIDEST < width[first])
+            last = max(first + int(np.append(other, True).argmax()), first + 1)
+            yield slice(first, last), Grid(self.pairs[first:last], whole=(self, slice(first, last)))
+            first, used = last, int(places[last - 1])
+
+
+@lru_cache(maxsize=1024)
+def _other_side(name: str) -> str:
+    swapped = {"row": "column", "column": "row", "source": "target", "target": "source"}
+    return re.sub("row|column|source|target", lambda found: swapped[found[0]], name)
 
 
 LARGEST_PAIR = 16_000_000  # cells of one pair; the features of more would not fit into a laptop's memory

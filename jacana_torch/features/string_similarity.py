@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from ..annotate.normalise import matching_form
-from .word_pairs import Signal, WordKey, WordPairs
 from .wordlists import stem, variant
+from .words import Signal, WordKey, WordPairs
 
 FORM = WordKey(matching_form)  # the word as features compare it: PTB escapes and typographic variants undone
 MEASURES = (

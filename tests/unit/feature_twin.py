@@ -7,9 +7,6 @@ from __future__ import annotations
 
 import random
 import re
-import sys
-from collections.abc import Callable
-from itertools import count
 
 import numpy as np
 import pytest
@@ -19,9 +16,8 @@ from jacana_torch.annotate.normalise import matching_form
 from jacana_torch.features.api import Block
 from jacana_torch.features.featureset import FeatureSet
 from jacana_torch.features.grid import Grid
-from jacana_torch.features.lexicon import Lexicon
-from jacana_torch.features.word_pairs import WordPairs
 from jacana_torch.features.wordlists import _NUMBER_WORDS, _VARIANTS, FUNCTION_WORDS
+from jacana_torch.features.words import Lexicon, WordPairs, numbered
 from jacana_torch.types import Sentence, SentencePair
 
 WORDS = """The the the a A cat cats Cat Cat's running run runs ran well-known known Well unknown-well ex-wife wife
@@ -78,9 +74,9 @@ def parsed_pairs(seed: int, count: int = 6, longest: int = 8) -> list[SentencePa
 
 def word_pairs(*both: tuple[str, str]) -> WordPairs:
     """Some pairs of words, in a lexicon of their own."""
-    lexicon = Lexicon()
-    left, right = (lexicon.numbers([two[side] for two in both]) for side in (0, 1))
-    return WordPairs(lexicon, left, right)
+    words, number = numbered([word for two in both for word in two])
+    left, right = number.reshape(-1, 2).T
+    return WordPairs(Lexicon(words), left, right)
 
 
 # Two words
@@ -240,31 +236,6 @@ class Bases:
     def at(self, m: int, n: int) -> float:
         """0 outside the sentences."""
         return self.base[m][n] if 0 <= m < self.M and 0 <= n < self.N else 0.0
-
-
-# Interruptions
-
-
-def interrupted_at(k: int, file: str, run: Callable[[], object]) -> bool:
-    """Whether `run` was interrupted before its k-th line in a file; it was not where there are fewer."""
-    lines = count()
-
-    def trace(frame, event, argument):
-        if frame.f_code.co_filename != file:
-            return None
-        if event == "line" and next(lines) == k:
-            raise KeyboardInterrupt
-        return trace
-
-    before = sys.gettrace()
-    try:
-        sys.settrace(trace)
-        run()
-    except KeyboardInterrupt:
-        return True
-    finally:
-        sys.settrace(before)
-    return False
 
 
 # Comparison

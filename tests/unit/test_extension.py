@@ -26,6 +26,9 @@ FAMILY = '''
 from dataclasses import dataclass
 import numpy as np
 from jacana_torch.features.api import Block, NodeBlocks
+from jacana_torch.features.words import WordKey
+
+LEMMA = WordKey(None, ("lemma",))
 
 @dataclass(frozen=True)
 class Vowels:
@@ -35,9 +38,9 @@ class Vowels:
     requires: tuple[str, ...] = ("lemma",)
 
     def __call__(self, grid):
-        words = grid.words("token", "lemma")
-        count = np.array([sum(c in "aeiou" for c in lemma) for _, lemma in words.values])
-        same = (count[words.left] == count[words.right])[:, None] * self.weight
+        words = grid.words(LEMMA)
+        count = np.array([sum(c in "aeiou" for c in lemma) for (lemma,) in words.lexicon.words])
+        same = (count[words.pairs.left] == count[words.pairs.right])[:, None] * self.weight
         return NodeBlocks((Block(("same",), same, words.cell),))
 '''
 ANNOTATOR = """

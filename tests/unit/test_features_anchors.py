@@ -77,7 +77,7 @@ def test_every_column_of_every_cell(seed, longest):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_seen_from_the_other_side(seed):
+def test_seen_flipped(seed):
     pairs = random_pairs(seed + 20, 8) + OWN
     grid = Grid(pairs)
     turned = anchored(grid.flipped(), runs(pairs, 3)[grid.by_column])

@@ -18,8 +18,8 @@ from jacana_torch.features.families.context import (
     context_of,
     run_length,
 )
-from jacana_torch.features.grid import Grid, Laid
-from jacana_torch.features.padded_grid import table_of
+from jacana_torch.features.grid import Grid
+from jacana_torch.features.padded_grid import PaddedGrid, table_of
 from jacana_torch.types import Sentence, SentencePair
 
 
@@ -154,42 +154,42 @@ def surroundings(pairs: list[SentencePair], flat: np.ndarray) -> list[Surroundin
     return out
 
 
-def grid_of(pairs: list[SentencePair], turned: bool) -> tuple[Grid, Laid]:
-    """The pairs' grid, maybe one that came of flipping another, and its cells on a canvas."""
+def grid_of(pairs: list[SentencePair], turned: bool) -> tuple[Grid, PaddedGrid]:
+    """The pairs' grid, maybe one that came of flipping another, and its padded grid."""
     grid = Grid([x.flip() for x in pairs]).flipped() if turned else Grid(pairs)
-    return grid, grid.laid_out()
+    return grid, grid.padded()
 
 
-def spread(laid: Laid, values: np.ndarray) -> np.ndarray:
+def spread(padded: PaddedGrid, values: np.ndarray) -> np.ndarray:
     """[size] values of cells at their places, and none between."""
-    return laid.canvas.near(laid.canvas.field(values, laid.place), 0, 0)
+    return padded.near(padded.field(values, padded.place), 0, 0)
 
 
 @given(shapes, st.integers(0, 10**6), st.sampled_from([0.5, 0.9, 1.0]), st.booleans())
 def test_run_length(shape, seed, share, turned):
     pairs, rng = drawn(shape, seed)
-    grid, laid = grid_of(pairs, turned)
+    grid, padded = grid_of(pairs, turned)
     match = (rng.random(grid.n_cells) < share).astype(float)
-    got = run_length(laid.canvas, laid.canvas.field(match, laid.place))
+    got = run_length(padded, padded.field(match, padded.place))
     expected_runs = [c.run(m, n, LONGEST_RUN) for c in surroundings(pairs, match) for m, n in c.cells()]
-    assert got[laid.place].tolist() == expected_runs
+    assert got[padded.place].tolist() == expected_runs
 
 
 @given(shapes, st.integers(0, 10**6), st.booleans())
 def test_competition(shape, seed, turned):
     """Values on a coarse scale, for ties are what it is about."""
     pairs, rng = drawn(shape, seed)
-    grid, laid = grid_of(pairs, turned)
+    grid, padded = grid_of(pairs, turned)
     base = rng.choice([0.0, 0.0, 0.6, 0.9, 1.0], grid.n_cells)
     score = base + rng.integers(-3, 8, grid.n_cells) / 4
-    link, null = competition(laid.canvas, spread(laid, base), spread(laid, score))
+    link, null = competition(padded, spread(padded, base), spread(padded, score))
     links, nulls = [], []
     for similarity, scored in zip(surroundings(pairs, base), surroundings(pairs, score), strict=True):
         rows, nothing = similarity.competition(scored.similarity)
         links += rows
         nulls += nothing
-    check((Block(*table_of(link), laid.place),), links)
-    check((Block(*table_of(null), laid.line),), nulls)
+    check((Block(*table_of(link), padded.place),), links)
+    check((Block(*table_of(null), padded.line),), nulls)
 
 
 def check(blocks: tuple[Block, ...], rows: list[dict]) -> None:
@@ -202,13 +202,13 @@ def check(blocks: tuple[Block, ...], rows: list[dict]) -> None:
 @given(shapes, st.integers(0, 10**6), st.booleans())
 def test_content_neighbours_and_context_of(shape, seed, turned):
     pairs, rng = drawn(shape, seed)
-    grid, laid = grid_of(pairs, turned)
+    grid, padded = grid_of(pairs, turned)
     similarity = rng.choice([0.0, 0.0, 0.5, 0.9, 1.0], grid.n_cells)
     twins = surroundings(pairs, similarity)
-    columns = content_neighbours(grid, laid, spread(laid, similarity))
+    columns = content_neighbours(grid, padded, spread(padded, similarity))
     expected_anchors = [c.anchors(m, n) for c in twins for m, n in c.cells()]
     for k, row in enumerate(expected_anchors):
-        assert {name: bool(v[laid.place[k]]) for name, v in columns.items()} == row
+        assert {name: bool(v[padded.place[k]]) for name, v in columns.items()} == row
     again = [c.again() for c in twins]
     (near, competitors), null = context_of(grid, "test", lambda: similarity)
     check((near, competitors), [row for links, _ in again for row in links])

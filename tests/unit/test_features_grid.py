@@ -13,7 +13,7 @@ from jacana_torch.errors import MissingLayer
 from jacana_torch.features import grid as module
 from jacana_torch.features.api import Block
 from jacana_torch.features.grid import Grid
-from jacana_torch.features.word_pairs import Signal, WordKey, WordPairs
+from jacana_torch.features.words import Signal, WordKey, WordPairs, WordTable
 from jacana_torch.types import Sentence, SentencePair
 
 tokens = st.lists(st.sampled_from(["a", "A", "bb", "—", "-", "😀", "中"]), max_size=5).map(tuple)
@@ -39,54 +39,56 @@ def test_tokens_follow_one_another(pairs):
     assert list(zip(grid.target_pair, grid.target_position, grid.target_tokens, strict=True)) == target
 
 
-@given(pairs_of, st.sampled_from(["token", str.lower, matching_form]))
-def test_distinct_words(pairs, key):
+def word_pairs(of: WordTable) -> list[tuple]:
+    """The words of each cell."""
+    words, pairs = of.lexicon.words, of.pairs
+    return [(words[pairs.left[u]], words[pairs.right[u]]) for u in of.cell]
+
+
+@given(pairs_of, st.sampled_from([str, str.lower, matching_form]))
+def test_distinct_words(pairs, of):
     grid = Grid(pairs)
-    words = grid.words(key)
-    of = (lambda t: t) if key == "token" else key
+    words = grid.words(WordKey(of))
     source, target = [of(t) for t in grid.source_tokens], [of(t) for t in grid.target_tokens]
-    assert words.values == list(dict.fromkeys(source + target))
-    assert [words.values[w] for w in words.source] == source
-    assert [words.values[w] for w in words.target] == target
-    meets = [(words.values[words.left[u]], words.values[words.right[u]]) for u in words.cell]
-    assert meets == [(of(pairs[p].source.tokens[m]), of(pairs[p].target.tokens[n])) for p, m, n in cells(pairs)]
-    assert len(set(zip(words.left, words.right, strict=True))) == len(words.left) == len(set(meets))
-    assert grid.words(key) is words
+    assert words.lexicon.words == list(dict.fromkeys(source + target))
+    assert [words.lexicon.words[w] for w in words.source] == source
+    assert [words.lexicon.words[w] for w in words.target] == target
+    found = word_pairs(words)
+    assert found == [(of(pairs[p].source.tokens[m]), of(pairs[p].target.tokens[n])) for p, m, n in cells(pairs)]
+    assert len(set(zip(words.pairs.left, words.pairs.right, strict=True))) == len(words.pairs) == len(set(found))
+    assert grid.words(WordKey(of)) is words
 
 
 def test_words_with_layers_and_a_missing_layer():
     pairs = random_pairs(1)
     grid = Grid(pairs)
-    words = grid.words(matching_form, "lemma", "pos")
+    words = grid.words(WordKey(matching_form, ("lemma", "pos")))
     sides = [x.source for x in pairs]
     expected = [
         z for s in sides for z in zip(map(matching_form, s.tokens), s.layer("lemma"), s.layer("pos"), strict=True)
     ]
-    assert [words.values[w] for w in words.source] == expected
+    assert [words.lexicon.words[w] for w in words.source] == expected
     assert grid.source_layer("pos") == [t for s in sides for t in s.layer("pos")]
     assert grid.target_layer("pos") == [t for x in pairs for t in x.target.layer("pos")]
     with pytest.raises(MissingLayer, match="'head', which spacy"):
         grid.source_layer("head")
 
 
-@given(pairs_of, st.sampled_from(["token", str.lower, matching_form]))
-def test_a_flipped_grid_is_that_of_the_flipped_pairs(pairs, key):
+@given(pairs_of, st.sampled_from([str, str.lower, matching_form]))
+def test_a_flipped_grid_is_that_of_the_flipped_pairs(pairs, of):
     grid = Grid(pairs)
     flipped, own = grid.flipped(), Grid([x.flip() for x in pairs])
     for name in ("pair", "m", "n", "source_token", "target_token", "cell_start", "source_tokens", "target_tokens"):
         assert list(getattr(flipped, name)) == list(getattr(own, name))
-    words, expected, seen = flipped.words(key), own.words(key), grid.words(key)
+    words, expected, seen = (x.words(WordKey(of)) for x in (flipped, own, grid))
     for side in ("source", "target"):
-        assert [words.values[w] for w in getattr(words, side)] == [
-            expected.values[w] for w in getattr(expected, side)
-        ]
-    meets, expected_meets = (
-        [(w.values[w.left[u]], w.values[w.right[u]]) for u in w.cell] for w in (words, expected)
-    )
-    assert meets == expected_meets
+        found, wanted = ([x.lexicon.words[w] for w in getattr(x, side)] for x in (words, expected))
+        assert found == wanted
+    assert word_pairs(words) == word_pairs(expected)
     # what is shared between the two is numbered alike in both
-    assert words.values == seen.values
-    assert (words.left.tolist(), words.right.tolist()) == (seen.right.tolist(), seen.left.tolist())
+    assert words.lexicon is seen.lexicon and words.pairs.swapped and not seen.pairs.swapped
+    assert words.pairs.left.tolist() == seen.pairs.right.tolist()
+    assert words.pairs.right.tolist() == seen.pairs.left.tolist()
 
 
 @given(pairs_of, st.sampled_from([20, 60, 40_000]), st.booleans())
@@ -100,20 +102,20 @@ def test_parts_are_the_grid_in_pieces(pairs, most, flipped):
     for k in ("pair", "m", "n", "source_token"):
         assert all(len(getattr(part, k)) == part.n_cells for _, part in parts)
     assert [p for at, _ in parts for p in range(at.start, at.stop)] == list(range(len(pairs)))
-    figures, directed = whole.figure(name), whole.figure(name, directed=True)
+    figures, directed = whole.per_cell(name), whole.per_cell(name, directed=True)
     for at, part in parts:
         assert part.is_flipped == flipped and part.pairs == pairs[at]
         source, _, cells = whole.spans(at)
         assert whole.source_tokens[source] == part.source_tokens
         assert list(zip(whole.m[cells], whole.n[cells], strict=True)) == list(zip(part.m, part.n, strict=True))
-        assert part.figure(name).tolist() == figures[cells].tolist()
-        assert part.figure(name, directed=True).tolist() == directed[cells].tolist()
-        seen, everywhere = part.meeting(name.key), whole.meeting(name.key)
+        assert part.per_cell(name).tolist() == figures[cells].tolist()
+        assert part.per_cell(name, directed=True).tolist() == directed[cells].tolist()
+        seen, everywhere = part.words(name.key), whole.words(name.key)
         assert seen.source.tolist() == everywhere.source[source].tolist()
         assert [everywhere.lexicon.words[w] for w in seen.target] == [matching_form(t) for t in part.target_tokens]
         meets = list(zip(seen.pairs.left[seen.cell], seen.pairs.right[seen.cell], strict=True))
         assert meets == list(zip(seen.source[part.source_token], seen.target[part.target_token], strict=True))
-        if at.stop - at.start > 1:  # of what is laid out, as many rows as tokens and a margin
+        if at.stop - at.start > 1:  # of what is padded out, as many rows as tokens and a margin
             sides = (part.n_target, part.n_source) if flipped else (part.n_source, part.n_target)
             height, width = (side + module.MARGIN for side in sides)
             assert width.max() <= module.WIDEST**2 * width.min() and (height * width).sum() <= most

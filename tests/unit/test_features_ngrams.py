@@ -44,15 +44,6 @@ def test_any_number_of_ngrams(n):
     check([(ALPHABET[:k].title(), other.upper()) for k in range(1, 34, 3) for other in later], n)
 
 
-def test_words_that_come_later():
-    """The lexicon grows between questions."""
-    first = word_pairs(("night", "nacht"))
-    assert [x.tolist() for x in shared_ngrams(first, 2)] == [[1.0], [4.0], [4.0]]
-    left, right = first.lexicon.numbers(["nightingale"]), first.lexicon.numbers(["night"])
-    more = type(first)(first.lexicon, left, right)
-    assert [x.tolist() for x in shared_ngrams(more, 2)] == [[4.0], [10.0], [4.0]]
-
-
 def test_more_pairs_than_are_compared_at_once():
     words = [f"{a}{b}{c}" for a in "abcdefgh" for b in "abcdefgh" for c in "abcdefgh"]
     check([(a, b) for a in words[::4] for b in words[::7]], 2)

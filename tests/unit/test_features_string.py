@@ -160,7 +160,7 @@ def test_every_column_of_every_cell_equals_the_twin(seed, threshold):
 def test_base_similarity_equals_the_twin(seed):
     pairs = random_pairs(seed + 50) + OWN
     grid = Grid(pairs)
-    got = grid.figure(base_similarity)
+    got = grid.per_cell(base_similarity)
     assert got == pytest.approx([v for x in pairs for row in Bases(x).base for v in row], abs=1e-7)
 
 
@@ -246,7 +246,7 @@ def test_swapping_the_sides_swaps_the_cells():
 
 def test_empty_sides():
     assert_empty_sides(String())
-    assert not len(Grid([]).figure(base_similarity))
+    assert not len(Grid([]).per_cell(base_similarity))
 
 
 def test_null_of_a_source_without_target():

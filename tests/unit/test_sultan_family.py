@@ -19,7 +19,7 @@ LAYERS = FAMILY.requires
 
 def expected(pair: SentencePair) -> tuple[list[dict], list[dict]]:
     links, grid = Sultan(paraphrases="none").align([pair])[0].sure, Grid([pair])
-    base, kind = grid.figure(base_similarity).tolist(), grid.figure(kind_of_words).astype(int).tolist()
+    base, kind = grid.per_cell(base_similarity).tolist(), grid.per_cell(kind_of_words).astype(int).tolist()
     rows, nulls, n_target = [], [], len(pair.target)
     for i in range(len(pair.source)):
         for j in range(n_target):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from itertools import product
 
 import numpy as np
 import pytest
@@ -31,7 +30,6 @@ from jacana_torch.features.families.wordnet import WordNet
 from jacana_torch.features.featureset import blocks_of
 from jacana_torch.features.grid import Grid
 from jacana_torch.features.string_similarity import base_of, best_of, same_word, similarities
-from jacana_torch.features.word_pairs import Memory
 from jacana_torch.types import Alignment, Example, Sentence, SentencePair
 
 
@@ -65,12 +63,12 @@ def assert_same(got: dict[str, np.ndarray], expected: dict[str, np.ndarray]) -> 
 
 def assert_flipped_features(family, pairs: list[SentencePair]) -> None:
     """The features on a flipped grid are those of the flipped pairs, and those on the grid itself are its own,
-    whichever is asked first; also with a memory that is too small for them, and a part at a time."""
+    whichever is asked first; also a part at a time."""
     alone, back = Grid(pairs), Grid([x.flip() for x in pairs])
     expected = [columns(blocks_of(family, grid), grid) for grid in (alone, back)]
     assert all(expected)
-    for memory, flipped_first in product((None, Memory(4)), (False, True)):
-        grid = Grid(pairs) if memory is None else Grid(pairs).remember(memory)
+    for flipped_first in (False, True):
+        grid = Grid(pairs)
         sides = list(zip((grid, grid.flipped()), expected, strict=True))
         for side, want in reversed(sides) if flipped_first else sides:
             assert_same(columns(blocks_of(family, side), side), want)

@@ -15,8 +15,8 @@ import numpy as np
 
 from ..api import Block, NodeBlocks
 from ..approximate_parse import AUXILIARIES, MARKS, RELATIONS, Parse, approximate_parse, at, kinds_of_tags
-from ..grid import Grid, Laid, Named
-from ..padded_grid import Canvas, table_of
+from ..grid import Grid, Named
+from ..padded_grid import COLUMN, ROW, PaddedGrid, table_of
 from ..string_similarity import FORM, base_similarity, lower_case_among
 from .context import Columns
 from .pos import TAG
@@ -44,26 +44,26 @@ class Attachment:
         return ("wordnet",) if self.related else ()
 
     def __call__(self, grid: Grid) -> NodeBlocks:
-        laid = grid.laid_out()
-        names, table = grid.from_either_side(self, partial(self._columns, grid, laid))
+        padded = grid.padded()
+        names, table = grid.shared_columns(self, partial(self._columns, grid, padded))
         head_alike = table[:, names.index("head_similar")] > 0
-        label = grid.shared((self, "labels"), partial(_labels, grid, laid, head_alike))
-        link = Block(names, table, laid.place), Block(_LABELS, None, label[laid.place])
+        label = grid.shared((self, "labels"), partial(_labels, grid, padded, head_alike))
+        link = Block(names, table, padded.place), Block(_LABELS, None, label[padded.place])
         return NodeBlocks(link, (_null(grid),))
 
-    def _columns(self, grid: Grid, laid: Laid) -> Named:
+    def _columns(self, grid: Grid, padded: PaddedGrid) -> Named:
         """Over the padded grid; in the other direction, row and column, source and target swap in the names."""
-        similarity = WordNet().similarity(grid) if self.related else grid.figure(base_similarity)
-        canvas, (source, target), (no_row, no_column) = laid.canvas, parses(grid), laid.canvas.no_positions()
-        rows = _lines(source, grid.source_position, laid.line, no_row)
-        columns = _lines(target, grid.target_position, laid.column_line, no_column)
-        similarity = canvas.near(canvas.field(similarity, laid.place), 0, 0)
+        similarity = WordNet().similarity(grid) if self.related else grid.per_cell(base_similarity)
+        source, target = parses(grid)
+        rows = padded.lines(_tokens(source, grid.source_position), ROW)
+        columns = padded.lines(_tokens(target, grid.target_position), COLUMN)
+        similarity = padded.near(padded.field(similarity, padded.place), 0, 0)
         alike, identical = similarity > 0, similarity >= 1
-        heads = _heads(canvas, similarity, rows, columns)
+        heads = _heads(padded, similarity, rows, columns)
         heads["identical_head_same"] = heads["head_same"] & identical
         heads["identical_head_differs"] = heads["head_differs"] & identical
-        family = _family(canvas, alike, rows, columns)
-        return table_of(heads | family | _competition(canvas, alike, heads["head_similar"], family))
+        family = _family(padded, alike, rows, columns)
+        return table_of(heads | family | _competition(padded, alike, heads["head_similar"], family))
 
 
 def parses(grid: Grid) -> tuple[Parse, Parse]:
@@ -73,7 +73,7 @@ def parses(grid: Grid) -> tuple[Parse, Parse]:
 
 
 def _parsed(grid: Grid) -> tuple[bool, Parse, Parse]:
-    tags, words = grid.meeting(TAG), grid.meeting(FORM)
+    tags, words = grid.words(TAG), grid.words(FORM)
     kind = tags.lexicon.attribute("parse.kind", _kinds)
     auxiliary = words.lexicon.attribute("parse.auxiliary", lower_case_among(AUXILIARIES))
     mark = words.lexicon.attribute("parse.mark", lower_case_among(MARKS))
@@ -86,16 +86,14 @@ def _kinds(tags: Iterable[tuple[str]]) -> np.ndarray:
     return kinds_of_tags(chain.from_iterable(tags))
 
 
-def _lines(tree: Parse, position: np.ndarray, line: np.ndarray, nowhere: np.ndarray) -> np.ndarray:
-    """[4, lines] of one side: position, that of the head and of its head (-1 for none), number of children."""
+def _tokens(tree: Parse, position: np.ndarray) -> np.ndarray:
+    """[4, T] of one side: position, that of the head and of its head (-1 for none), number of children."""
     head = at(position, tree.head)
-    found = np.tile(nowhere, (4, 1))
     children = np.bincount(tree.head[tree.head >= 0], minlength=len(position))
-    found[:, line] = position, head, at(head, tree.head), children
-    return found
+    return np.array((position, head, at(head, tree.head), children))
 
 
-def _heads(canvas: Canvas, similarity: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> Columns:
+def _heads(padded: PaddedGrid, similarity: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> Columns:
     out: Columns = {}
     (row, row_head, row_above, _), (column, column_head, column_above, _) = rows, columns
     for name, first, second in (
@@ -104,17 +102,18 @@ def _heads(canvas: Canvas, similarity: np.ndarray, rows: np.ndarray, columns: np
         ("source_head", row_head, column),
         ("target_head", row, column_head),
     ):
-        found, both = canvas.meet(similarity, first, second)
+        place, both = padded.crossing(first, second)
+        found = similarity[place]
         out |= {f"{name}_same": found >= 0.9, f"{name}_similar": found > 0, f"{name}_differs": (found == 0) & both}
     return out
 
 
-def _family(canvas: Canvas, alike: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> Columns:
+def _family(padded: PaddedGrid, alike: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> Columns:
     """Similar children and siblings."""
-    heads, both = canvas.meeting(rows[1], columns[1])
-    children = np.bincount(heads[alike & both], minlength=canvas.size).astype(np.float32)
+    heads, both = padded.crossing(rows[1], columns[1])
+    children = np.bincount(heads[alike & both], minlength=padded.size).astype(np.float32)
     siblings = np.where(both, children[heads] - alike, 0)
-    counts = canvas.along_rows(np.maximum(rows[3], 0)), canvas.along_columns(np.maximum(columns[3], 0))
+    counts = padded.along(np.maximum(rows[3], 0), ROW), padded.along(np.maximum(columns[3], 0), COLUMN)
     fewer, more = np.minimum(*counts), np.maximum(*counts)
     share = np.minimum(children / np.maximum(fewer, 1), 1)
     siblings = np.minimum(siblings, _MOST) / _MOST
@@ -129,11 +128,11 @@ def _family(canvas: Canvas, alike: np.ndarray, rows: np.ndarray, columns: np.nda
     }
 
 
-def _competition(canvas: Canvas, alike: np.ndarray, head_alike: np.ndarray, family: Columns) -> Columns:
+def _competition(padded: PaddedGrid, alike: np.ndarray, head_alike: np.ndarray, family: Columns) -> Columns:
     """Whether a similar word elsewhere in the row or the column depends on a better head."""
     place = 2 * head_alike + family["children_share"] + family["siblings"] / 2
     place = np.where(alike, place, -1).astype(np.float32)
-    row, column = canvas.best_other(place)
+    row, column = padded.best_other(place, ROW), padded.best_other(place, COLUMN)
     columns: Columns = {"alike_head_alike": alike & head_alike, "alike_nothing": place == 0}
     for name, other in (("row", row), ("column", column)):
         columns[f"{name}_best"] = alike & (other >= 0) & (place >= other)
@@ -141,18 +140,18 @@ def _competition(canvas: Canvas, alike: np.ndarray, head_alike: np.ndarray, fami
     return columns
 
 
-def _labels(grid: Grid, laid: Laid, head_alike: np.ndarray) -> np.ndarray:
+def _labels(grid: Grid, padded: PaddedGrid, head_alike: np.ndarray) -> np.ndarray:
     """[size] which of _LABELS: the relation of both words to their heads."""
-    (source, target), (row, column) = parses(grid), laid.canvas.no_positions()
-    row[laid.line], column[laid.column_line] = source.relation, target.relation
-    row, column = laid.canvas.along_rows(row), laid.canvas.along_columns(column)
+    source, target = parses(grid)
+    row = padded.along(padded.lines(source.relation, ROW), ROW)
+    column = padded.along(padded.lines(target.relation, COLUMN), COLUMN)
     return np.asarray(2 * np.where(row == column, row, len(RELATIONS)) + head_alike)
 
 
 def _null(grid: Grid) -> Block:
     """Whether a word is similar to some word of the other side, and whether its head is."""
     tree = parses(grid)[0]
-    found = grid.row_max(grid.figure(base_similarity)) > 0
+    found = grid.row_max(grid.per_cell(base_similarity)) > 0
     head_found = at(found.astype(np.int8), tree.head)  # -1 of a root
     columns = {
         "head_found": head_found > 0,

@@ -14,11 +14,11 @@ import numpy as np
 
 from ...util.geometry import nearest
 from ..api import Block, NodeBlocks
-from ..grid import MARGIN, Grid, Laid, Named
-from ..padded_grid import Canvas, table_of
+from ..grid import MARGIN, Grid, Named
+from ..padded_grid import COLUMN, ROW, PaddedGrid, table_of
 from ..string_similarity import FORM, base_of, base_similarity
-from ..word_pairs import Signal, WordPairs
 from ..wordlists import word_class
+from ..words import Signal, WordPairs
 
 LONGEST_RUN = 6
 TIE = 1e-5  # equal scores may differ by rounding: neither wins
@@ -52,82 +52,81 @@ class Context:
         return grid.memo(self, partial(self._blocks, grid))  # the family `kinds` reads the same columns
 
     def _blocks(self, grid: Grid) -> NodeBlocks:
-        laid = grid.laid_out(max(self.window, MARGIN))  # skipping a word looks two away, whatever the window
-        shared = grid.shared(("context", self.window), partial(_both_directions, grid, laid, self.window))
+        padded = grid.padded(max(self.window, MARGIN))  # skipping a word looks two away, whatever the window
+        shared = grid.shared(("context", self.window), partial(_both_directions, grid, padded, self.window))
         named, field, content_field, base, diagonal, run = shared
-        window = _window(laid.canvas, field, content_field, self.window)
+        window = _window(padded, field, content_field, self.window)
         score = base + 0.5 * diagonal + 0.3 * window["window_content"] + 0.3 * run
-        competitors, null = competition(laid.canvas, base, _nearby_first(score, laid.canvas))
-        link = Block(*named, laid.place), Block(*table_of(window | competitors), laid.place)
-        return NodeBlocks(link, (Block(*table_of(null), laid.line),))
+        competitors, null = competition(padded, base, _nearby_first(score, padded))
+        link = Block(*named, padded.place), Block(*table_of(window | competitors), padded.place)
+        return NodeBlocks(link, (Block(*table_of(null), padded.line),))
 
 
-def _both_directions(grid: Grid, laid: Laid, window: int) -> _Shared:
+def _both_directions(grid: Grid, padded: PaddedGrid, window: int) -> _Shared:
     """What both directions share: columns; fields of the similarity of all words, and of content words; per place
     the similarity, that of the diagonal and the length of the run."""
-    canvas = laid.canvas
-    field = canvas.field(grid.figure(base_similarity), laid.place)
-    content_field = canvas.field(grid.figure(content_similarity), laid.place)
-    base = canvas.near(field, 0, 0)
-    columns, diagonal = _neighbours(canvas, field, window)
+    field = padded.field(grid.per_cell(base_similarity), padded.place)
+    content_field = padded.field(grid.per_cell(content_similarity), padded.place)
+    base = padded.near(field, 0, 0)
+    columns, diagonal = _neighbours(padded, field, window)
     pair = np.flatnonzero(grid.n_source * grid.n_target)
     last = grid.n_source[pair] - 1, grid.n_target[pair] - 1
     for name, m, n in (("left_edge", 0 * pair, 0 * pair), ("right_edge", *last)):  # both are first, or last
-        columns[name] = np.zeros(canvas.size, dtype=bool)
-        columns[name][canvas.place(pair, m, n)] = True
-    columns |= content_neighbours(grid, laid, base)
-    run = run_length(canvas, field)
+        columns[name] = np.zeros(padded.size, dtype=bool)
+        columns[name][padded.place[grid.cell_at(pair, m, n)]] = True
+    columns |= content_neighbours(grid, padded, base)
+    run = run_length(padded, field)
     for k in (2, 3, 4, LONGEST_RUN):
         columns[f"run>={k}"] = run >= k
     columns["run"] = np.minimum(run, LONGEST_RUN) / np.float32(LONGEST_RUN)
     return table_of(columns), field, content_field, base, diagonal, columns["run"]
 
 
-def _neighbours(canvas: Canvas, field: np.ndarray, window: int) -> tuple[Columns, np.ndarray]:
+def _neighbours(padded: PaddedGrid, field: np.ndarray, window: int) -> tuple[Columns, np.ndarray]:
     """Matches of the words the same number of places to the left or right of both, and their weighted mean."""
     columns: Columns = {}
-    diagonal, weight = np.zeros(canvas.size, dtype=field.dtype), 0.0
+    diagonal, weight = np.zeros(padded.size, dtype=field.dtype), 0.0
     for d in range(1, window + 1):
         for side, step in (("left", -d), ("right", d)):
-            near = canvas.near(field, step, step)
+            near = padded.near(field, step, step)
             columns[f"{side}{d}_identical"] = near >= 1.0
             columns[f"{side}{d}_similar"] = near > 0.0
             diagonal += near / d
         weight += 1 / d
-    left, right = canvas.near(field, -1, -1), canvas.near(field, 1, 1)
+    left, right = padded.near(field, -1, -1), padded.near(field, 1, 1)
     columns["both_identical"] = columns["left1_identical"] & columns["right1_identical"]
     columns["both_similar"] = columns["left1_similar"] & columns["right1_similar"]
-    columns["sandwiched"] = (left >= 0.9) & (right >= 0.9) & (canvas.near(field, 0, 0) == 0)
+    columns["sandwiched"] = (left >= 0.9) & (right >= 0.9) & (padded.near(field, 0, 0) == 0)
     diagonal /= 2 * weight
     columns["diagonal"] = diagonal
     match = field >= 0.9
     for side, s in (("left", -1), ("right", 1)):  # one word inserted on either side of the pair
-        columns[f"{side}_skip"] = canvas.near(match, s, 2 * s) | canvas.near(match, 2 * s, s)
+        columns[f"{side}_skip"] = padded.near(match, s, 2 * s) | padded.near(match, 2 * s, s)
     return columns, diagonal
 
 
-def run_length(canvas: Canvas, field: np.ndarray) -> np.ndarray:
+def run_length(padded: PaddedGrid, field: np.ndarray) -> np.ndarray:
     """[size] length (at most LONGEST_RUN to each side) of the diagonal run of matches through a cell, or 0."""
     match = field >= 0.9
-    total = canvas.near(match, 0, 0).astype(np.int8)
+    total = padded.near(match, 0, 0).astype(np.int8)
     for step in (-1, 1):
-        alive = canvas.near(match, 0, 0)
+        alive = padded.near(match, 0, 0)
         for d in range(1, LONGEST_RUN):
-            alive = alive & canvas.near(match, step * d, step * d)
+            alive = alive & padded.near(match, step * d, step * d)
             total += alive
     return total
 
 
-def _window(canvas: Canvas, base: np.ndarray, content: np.ndarray, window: int) -> Columns:
+def _window(padded: PaddedGrid, base: np.ndarray, content: np.ndarray, window: int) -> Columns:
     """How many of the surrounding words have a match anywhere in the surroundings of the other word."""
     steps, found = [*range(-window, 0), *range(1, window + 1)], []
     for field in (base, content):
-        best = canvas.near(field, 0, steps[0]).copy()
+        best = padded.near(field, 0, steps[0]).copy()
         for dn in steps[1:]:
-            np.maximum(best, canvas.near(field, 0, dn), out=best)
-        best, total = canvas.field(best), np.zeros(canvas.size, dtype=field.dtype)
+            np.maximum(best, padded.near(field, 0, dn), out=best)
+        best, total = padded.field(best), np.zeros(padded.size, dtype=field.dtype)
         for dm in steps:
-            total += canvas.near(best, dm, 0)
+            total += padded.near(best, dm, 0)
         found.append(total)
     return {
         "window": found[0] / (2 * window),
@@ -137,18 +136,18 @@ def _window(canvas: Canvas, base: np.ndarray, content: np.ndarray, window: int) 
     }
 
 
-def content_neighbours(grid: Grid, laid: Laid, similar: np.ndarray) -> Columns:
+def content_neighbours(grid: Grid, padded: PaddedGrid, similar: np.ndarray) -> Columns:
     """Whether the next content words left and right of both words match: what a function word belongs to."""
     columns: Columns = {}
-    meeting = grid.meeting(FORM)
-    content = meeting.lexicon.attribute("content", are_content)
+    words = grid.words(FORM)
+    content = words.lexicon.attribute("content", are_content)
     for side, step in (("left", -1), ("right", 1)):
-        row, column = laid.canvas.no_positions()
-        token = nearest(content[meeting.source], grid.source_pair, step)
-        row[laid.line] = np.where(token < 0, -1, token - grid.source_start[grid.source_pair])
-        token = nearest(content[meeting.target], grid.target_pair, step)
-        column[laid.column_line] = np.where(token < 0, -1, token - grid.target_start[grid.target_pair])
-        found, both = laid.canvas.meet(similar, row, column)
+        token = nearest(content[words.source], grid.source_pair, step)
+        row = padded.lines(np.where(token < 0, -1, token - grid.source_start[grid.source_pair]), ROW)
+        token = nearest(content[words.target], grid.target_pair, step)
+        column = padded.lines(np.where(token < 0, -1, token - grid.target_start[grid.target_pair]), COLUMN)
+        place, both = padded.crossing(row, column)
+        found = similar[place]
         columns[f"{side}_anchor_same"] = found >= 0.9
         columns[f"{side}_anchor_similar"] = found > 0
         columns[f"{side}_anchor_differs"] = (found == 0) & both
@@ -164,45 +163,48 @@ def context_of(
 
     `similarity()` [C] is the same in both directions; it is called once for them.
     """
-    laid = grid.laid_out()
-    columns, similar, score = grid.shared(("context of", name), partial(_near, grid, laid, similarity))
-    competitors, null = competition(laid.canvas, similar, score)
-    link = Block(*columns, laid.place), Block(*table_of(competitors), laid.place)
-    return link, Block(*table_of(null), laid.line)
+    padded = grid.padded()
+    columns, similar, score = grid.shared(("context of", name), partial(_near, grid, padded, similarity))
+    competitors, null = competition(padded, similar, score)
+    link = Block(*columns, padded.place), Block(*table_of(competitors), padded.place)
+    return link, Block(*table_of(null), padded.line)
 
 
-def _near(grid: Grid, laid: Laid, similarity: Callable[[], np.ndarray]) -> tuple[Named, np.ndarray, np.ndarray]:
+def _near(
+    grid: Grid, padded: PaddedGrid, similarity: Callable[[], np.ndarray]
+) -> tuple[Named, np.ndarray, np.ndarray]:
     """Columns over the padded grid, and of each place the similarity and its score in context."""
-    canvas, field = laid.canvas, laid.canvas.field(similarity(), laid.place)
-    similar = canvas.near(field, 0, 0)
+    field = padded.field(similarity(), padded.place)
+    similar = padded.near(field, 0, 0)
     columns: Columns = {}
     for step in (-2, -1, 1, 2):
-        columns[f"near_{step:+d}"] = canvas.near(field, step, step)
+        columns[f"near_{step:+d}"] = padded.near(field, step, step)
     diagonal = sum(columns.values()) / 4
     columns["near_both"] = columns["near_-1"] * columns["near_+1"]
-    columns |= content_neighbours(grid, laid, similar)
+    columns |= content_neighbours(grid, padded, similar)
     anchors = columns["left_anchor_similar"].astype(field.dtype) + columns["right_anchor_similar"]
-    return table_of(columns), similar, _nearby_first(similar + 0.5 * diagonal + 0.2 * anchors, canvas)
+    return table_of(columns), similar, _nearby_first(similar + 0.5 * diagonal + 0.2 * anchors, padded)
 
 
-def _nearby_first(score: np.ndarray, canvas: Canvas) -> np.ndarray:
+def _nearby_first(score: np.ndarray, padded: PaddedGrid) -> np.ndarray:
     """The score, less for words that are far from each other's place in the sentence."""
-    return score - 0.1 * canvas.distance.astype(score.dtype)
+    return score - 0.1 * padded.distance.astype(score.dtype)
 
 
-def competition(canvas: Canvas, base: np.ndarray, score: np.ndarray) -> tuple[Columns, Columns]:
+def competition(padded: PaddedGrid, base: np.ndarray, score: np.ndarray) -> tuple[Columns, Columns]:
     """Whether another word of the row or the column is a better partner, and by how much.
 
     Columns over the padded grid, and over its rows for NULL.
     """
-    row, column = canvas.best_other(np.where(canvas.inside, score, -1.0))
+    inside = np.where(padded.inside, score, -1.0)
+    row, column = padded.best_other(inside, ROW), padded.best_other(inside, COLUMN)
     row_margin, column_margin = score - np.maximum(row, -1.0), score - np.maximum(column, -1.0)
     alike = base > 0
     unlike = ~alike
     wins_row, wins_column = (row_margin > TIE) & alike, (column_margin > TIE) & alike
     wins = wins_row & wins_column
-    candidates, suitors = canvas.row_count(alike), canvas.column_count(alike)
-    row_free, column_free = canvas.along_rows(candidates == 0), canvas.along_columns(suitors == 0)
+    candidates, suitors = padded.count(alike, ROW), padded.count(alike, COLUMN)
+    row_free, column_free = padded.along(candidates == 0, ROW), padded.along(suitors == 0, COLUMN)
     clipped = np.clip(column_margin, -1, 1)
     identical = base >= 1
     columns = {
@@ -219,14 +221,14 @@ def competition(canvas: Canvas, base: np.ndarray, score: np.ndarray) -> tuple[Co
         "row_free": unlike & row_free,
         "column_free": unlike & column_free,
         "both_free": row_free & column_free,
-        "only_pair": alike & canvas.along_rows(candidates == 1) & canvas.along_columns(suitors == 1),
+        "only_pair": alike & padded.along(candidates == 1, ROW) & padded.along(suitors == 1, COLUMN),
     }
-    some_win = canvas.row_count(wins) > 0
+    some_win = padded.count(wins, ROW) > 0
     null = {
         "null_no_candidate": candidates == 0,
         "null_some_wins": some_win,
         "null_none_wins": (candidates > 0) & ~some_win,
-        "null_margin": np.where(candidates > 0, canvas.row_max(np.where(alike, clipped, -1.0)), 0.0),
-        "null_best_company": np.minimum(canvas.row_max(np.where(alike, score, 0.0)), 2.0) / 2,
+        "null_margin": np.where(candidates > 0, padded.max(np.where(alike, clipped, -1.0), ROW), 0.0),
+        "null_best_company": np.minimum(padded.max(np.where(alike, score, 0.0), ROW), 2.0) / 2,
     }
     return columns, null

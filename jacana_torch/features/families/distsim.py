@@ -19,10 +19,9 @@ from ... import resources
 from ...errors import ConfigError
 from ..api import Block, NodeBlocks
 from ..grid import Grid, Named
-from ..lexicon import Lexicon
-from ..padded_grid import Canvas, table_of
+from ..padded_grid import COLUMN, ROW, PaddedGrid, table_of
 from ..string_similarity import FORM, identical, identical_words
-from ..word_pairs import Signal, WordKey, WordPairs
+from ..words import Lexicon, Signal, WordKey, WordPairs
 
 if TYPE_CHECKING:
     from ...resources.static_vectors import Vectors
@@ -87,10 +86,10 @@ class DistSim:
             for blocks, more in zip((link, null), corpus_blocks(grid, self.counts), strict=True):
                 blocks += more
         for which in self.vectors:
-            store, place = resources.vectors(which), grid.laid_out().place
+            store, place = resources.vectors(which), grid.padded().place
             shared = {"best": _competition, "phrase": _phrases} if self.phrases else {"best": _competition}
             for name, columns in shared.items():
-                named = grid.from_either_side(("vectors", name, which), partial(columns, grid, store))
+                named = grid.shared_columns(("vectors", name, which), partial(columns, grid, store))
                 link.append(_prefixed(which, named, place))
             null.append(_prefixed(which, _null_columns(grid, store)))
         return NodeBlocks(tuple(link), tuple(null))
@@ -162,22 +161,21 @@ def _cosines(store: Vectors, lexicon: Lexicon, left: np.ndarray, right: np.ndarr
 
 def _cells(grid: Grid, store: Vectors) -> tuple[np.ndarray, np.ndarray]:
     """[C] the cosine of each cell's words, 0 if one is unknown; [C] whether they are identical."""
-    raw = grid.figure(Signal(("vectors.raw", store.path), FORM, partial(raw_cosine, store)))
-    return raw, grid.figure(identical_words) > 0
+    raw = grid.per_cell(Signal(("vectors.raw", store.path), FORM, partial(raw_cosine, store)))
+    return raw, grid.per_cell(identical_words) > 0
 
 
 def _competition(grid: Grid, store: Vectors) -> Named:
     """Over the padded grid: a cell against its row and column, also among words without an identical one."""
-    laid, (raw, same) = grid.laid_out(), _cells(grid, store)
-    canvas = laid.canvas
-    same = canvas.near(canvas.field(same, laid.place), 0, 0)
-    cosine = np.where(same, 1.0, canvas.near(canvas.field(raw, laid.place), 0, 0))
-    best_row, best_column = _best_others(canvas, cosine)
+    padded, (raw, same) = grid.padded(), _cells(grid, store)
+    same = padded.near(padded.field(same, padded.place), 0, 0)
+    cosine = np.where(same, 1.0, padded.near(padded.field(raw, padded.place), 0, 0))
+    best_row, best_column = _best_others(padded, cosine)
     row, column = cosine - best_row, cosine - best_column
-    taken = canvas.along_rows(canvas.row_count(same) > 0) | canvas.along_columns(canvas.column_count(same) > 0)
-    free = canvas.inside & ~taken
+    taken = padded.along(padded.count(same, ROW) > 0, ROW) | padded.along(padded.count(same, COLUMN) > 0, COLUMN)
+    free = padded.inside & ~taken
     value = np.where(free, np.maximum(cosine, 0.0), 0.0)
-    best_row, best_column = _best_others(canvas, value)
+    best_row, best_column = _best_others(padded, value)
     free_row, free_column = free & (value > best_row + CLEARLY), free & (value > best_column + CLEARLY)
     return table_of(
         {
@@ -196,9 +194,10 @@ def _competition(grid: Grid, store: Vectors) -> Named:
     )
 
 
-def _best_others(canvas: Canvas, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _best_others(padded: PaddedGrid, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """[size] the best value of the other cells of each cell's row, and of its column; 0 without other cells."""
-    row, column = canvas.best_other(np.where(canvas.inside, values, -np.inf))
+    inside = np.where(padded.inside, values, -np.inf)
+    row, column = padded.best_other(inside, ROW), padded.best_other(inside, COLUMN)
     return np.where(np.isneginf(row), 0.0, row), np.where(np.isneginf(column), 0.0, column)
 
 
@@ -207,29 +206,27 @@ def _phrases(grid: Grid, store: Vectors) -> Named:
 
     All follow from the cosines of single words: (a + b)·c = a·c + b·c, and |a + b|² = |a|² + |b|² + 2 a·b.
     """
-    laid, meeting, (raw, same) = grid.laid_out(), grid.meeting(FORM), _cells(grid, store)
-    canvas, known = laid.canvas, (_rows(store, meeting.lexicon) >= 0).astype(np.float64)
-    field = canvas.field(raw, laid.place)
-    source, target = canvas.no_positions()
-    source, target = source.astype(np.float64), target.astype(np.float64)
+    padded, words, (raw, same) = grid.padded(), grid.words(FORM), _cells(grid, store)
+    known = (_rows(store, words.lexicon) >= 0).astype(np.float64)
+    field = padded.field(raw, padded.place)
 
     def lines(of_source: np.ndarray, of_target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        source[laid.line], target[laid.column_line] = of_source, of_target
-        return canvas.along_rows(source), canvas.along_columns(target)
+        rows, columns = padded.lines(of_source, ROW), padded.lines(of_target, COLUMN)
+        return padded.along(rows, ROW), padded.along(columns, COLUMN)
 
-    known_s, known_t = lines(known[meeting.source], known[meeting.target])
-    norms_s = _phrase_norms(store, meeting.lexicon, meeting.source, grid.source_pair)
-    norms_t = _phrase_norms(store, meeting.lexicon, meeting.target, grid.target_pair)
-    here, best, out = canvas.near(field, 0, 0), np.full(canvas.size, -1.0), dict[str, np.ndarray]()
+    known_s, known_t = lines(known[words.source], known[words.target])
+    norms_s = _phrase_norms(store, words.lexicon, words.source, grid.source_pair)
+    norms_t = _phrase_norms(store, words.lexicon, words.target, grid.target_pair)
+    here, best, out = padded.near(field, 0, 0), np.full(padded.size, -1.0), dict[str, np.ndarray]()
     for name, step in (("next", 1), ("previous", -1)):
         norm_s, norm_t = lines(norms_s[step], norms_t[step])
-        down, right = canvas.near(field, step, 0), canvas.near(field, 0, step)
-        both = here + down + right + canvas.near(field, step, step)
+        down, right = padded.near(field, step, 0), padded.near(field, 0, step)
+        both = here + down + right + padded.near(field, step, step)
         out[f"phrase.source_{name}"] = _over(here + down, norm_s * known_t)
         out[f"phrase.target_{name}"] = _over(here + right, norm_t * known_s)
         out[f"phrase.both_{name}"] = _over(both, norm_s * norm_t)
         best = np.maximum.reduce([best, out[f"phrase.source_{name}"], out[f"phrase.target_{name}"]])
-    same = canvas.near(canvas.field(same, laid.place), 0, 0)
+    same = padded.near(padded.field(same, padded.place), 0, 0)
     out["phrase.gain"] = np.where(same, 0.0, np.maximum(best - np.maximum(here, 0.0), 0.0))
     return table_of(out)
 
@@ -250,10 +247,10 @@ def _over(part: np.ndarray, norm: np.ndarray) -> np.ndarray:
 
 def _null_columns(grid: Grid, store: Vectors) -> Named:
     """[Ts] how near the nearest word of the other sentence is."""
-    (raw, same), meeting = _cells(grid, store), grid.meeting(FORM)
+    (raw, same), words = _cells(grid, store), grid.words(FORM)
     raw = np.maximum(raw, 0.0)
     unlike, taken = grid.row_max(np.where(same, 0.0, raw)), grid.row_max(same.astype(np.float64)) > 0
-    known = (_rows(store, meeting.lexicon) >= 0)[meeting.source]
+    known = (_rows(store, words.lexicon) >= 0)[words.source]
     lonely = ~taken & known
     columns = {
         "row_max": grid.row_max(np.where(same, 1.0, raw)),

@@ -16,8 +16,8 @@ from ...util.geometry import nearest
 from ..api import Block, Grouped, NodeBlocks
 from ..grid import Grid
 from ..string_similarity import FORM, base_of, base_similarity
-from ..word_pairs import Signal, WordPairs
 from ..wordlists import FUNCTION_KINDS, WORD_CLASSES, word_class
+from ..words import Signal, WordPairs
 from .context import Context, are_content
 
 _STOPS = frozenset(".!?;:")
@@ -134,7 +134,7 @@ kind_of_words = Signal("kinds", FORM, _kinds)
 
 def cells_by_kind(grid: Grid) -> tuple[np.ndarray, ...]:
     """[C] the class of each cell; the cells of similar words, and those of each class of dissimilar ones."""
-    kind = grid.figure(kind_of_words).astype(np.int8)
+    kind = grid.per_cell(kind_of_words).astype(np.int8)
     group = np.maximum(kind, len(ALIKE) - 1)
     order = np.argsort(group, kind="stable")
     ends = np.cumsum(np.bincount(group, minlength=len(KINDS)))
@@ -150,7 +150,7 @@ def anchor_columns(grid: Grid, in_run: np.ndarray, cells: np.ndarray) -> np.ndar
 
     `in_run` [C]: the cells of runs of matches that are long enough for any word to be an anchor.
     """
-    base = grid.figure(base_similarity)
+    base = grid.per_cell(base_similarity)
     partner = _anchors(grid, base, in_run)
     table = np.zeros((len(ANCHOR_COLUMNS), len(cells)), dtype=np.float32)
     token, n = grid.source_token[cells], grid.n[cells]
@@ -175,9 +175,9 @@ def _anchors(grid: Grid, base: np.ndarray, in_run: np.ndarray) -> np.ndarray:
     """[Ts] the position of the word that each source token is anchored to, -1 if it is not an anchor."""
     alike = np.flatnonzero(base >= 0.9)
     s, t = grid.source_token[alike], grid.target_token[alike]
-    meeting = grid.meeting(FORM)
-    content = meeting.lexicon.attribute("content", are_content)
-    telling = (content[meeting.source[s]] & content[meeting.target[t]]) | in_run[alike]
+    words = grid.words(FORM)
+    content = words.lexicon.attribute("content", are_content)
+    telling = (content[words.source[s]] & content[words.target[t]]) | in_run[alike]
     alone = (np.bincount(s, minlength=1)[s] == 1) & (np.bincount(t, minlength=1)[t] == 1)
     partner = np.full(len(grid.source_pair), -1)
     partner[s[telling & alone]] = grid.n[alike[telling & alone]]
@@ -187,10 +187,10 @@ def _anchors(grid: Grid, base: np.ndarray, in_run: np.ndarray) -> np.ndarray:
 def _same_occurrence(grid: Grid, cells: np.ndarray) -> np.ndarray:
     """Of cells of identical words that a sentence repeats: whether both are the k-th from the left, and from the
     right."""
-    meeting = grid.meeting(FORM)
+    words = grid.words(FORM)
     s, t = grid.source_token[cells], grid.target_token[cells]
-    before_s, after_s = _occurrences(meeting.source, grid.source_pair)
-    before_t, after_t = _occurrences(meeting.target, grid.target_pair)
+    before_s, after_s = _occurrences(words.source, grid.source_pair)
+    before_t, after_t = _occurrences(words.target, grid.target_pair)
     repeated = (before_s + after_s)[s] + (before_t + after_t)[t] > 0
     return np.asarray(repeated & (before_s[s] == before_t[t]) & (after_s[s] == after_t[t]))
 

@@ -14,9 +14,8 @@ import numpy as np
 
 from ..api import Block, NodeBlocks
 from ..grid import Grid
-from ..lexical import lower_form
+from ..lexical import LOWER
 from ..name_spans import Span, acronym_cells, entity_spans, name_spans
-
 
 Columns = dict[str, np.ndarray]
 
@@ -105,8 +104,8 @@ def _add_spans(grid: Grid, spans: _Spans, prefix: str, columns: Columns, null: C
     """Add the link and NULL columns of one kind of spans."""
     s, t = spans.source[grid.source_token], spans.target[grid.target_token]
     both = (s >= 0) & (t >= 0)
-    words = grid.words(lower_form)
-    identical = (words.left == words.right)[words.cell]
+    words = grid.words(LOWER)
+    identical = (words.pairs.left == words.pairs.right)[words.cell]
     code = np.where(both, s * (len(spans.target_length) + 1) + t, -1)
     same = np.flatnonzero(both & identical)
     shares = both & np.isin(code, code[same])

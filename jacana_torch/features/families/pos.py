@@ -11,9 +11,10 @@ from typing import ClassVar
 import numpy as np
 
 from ..api import Block, NodeBlocks
-from ..grid import Grid, Laid
+from ..grid import Grid
+from ..padded_grid import PaddedGrid
 from ..string_similarity import base_similarity
-from ..word_pairs import Signal, WordKey, WordPairs
+from ..words import Signal, WordKey, WordPairs
 
 NEIGHBOUR_COLUMNS = ("left_match", "right_match", "both_match", "all_match", "identical_both_match")
 TAG = WordKey(None, ("pos",))  # tokens with the same tag are the same word
@@ -46,17 +47,17 @@ class Pos:
         return Block(("match", "coarse_match", "no_match"), match), Block(tuple(seen), None, index)
 
     def __call__(self, grid: Grid) -> NodeBlocks:
-        meeting, laid, base = grid.meeting(TAG), grid.laid_out(), grid.figure(base_similarity)
-        names, number = meeting.lexicon.named("pos", _lower)
-        tag = number[meeting.source]
-        neighbours = grid.shared("pos.neighbours", partial(_neighbours, grid, laid))
+        words, padded, base = grid.words(TAG), grid.padded(), grid.per_cell(base_similarity)
+        names, number = words.lexicon.named("pos", _lower)
+        tag = number[words.source]
+        neighbours = grid.shared("pos.neighbours", partial(_neighbours, grid, padded))
         link = (
             Block(
                 tuple(f"identical:{name}" for name in names),
                 None,
                 np.where(base >= 1.0, tag[grid.source_token], -1),
             ),
-            Block(NEIGHBOUR_COLUMNS, neighbours, laid.place),
+            Block(NEIGHBOUR_COLUMNS, neighbours, padded.place),
         )
         matched = np.where(grid.row_max(base) >= 0.9, tag, -1)
         null = (
@@ -75,14 +76,13 @@ def _coarse(words: Sequence[tuple[str]]) -> list[str]:
     return [tag[:2] if tag[:1].isalpha() else "." for (tag,) in words]
 
 
-def _neighbours(grid: Grid, laid: Laid) -> np.ndarray:
+def _neighbours(grid: Grid, padded: PaddedGrid) -> np.ndarray:
     """[places, 5] whether the tags to the left and right match, and both while the words do."""
-    canvas = laid.canvas
-    table = np.zeros((len(NEIGHBOUR_COLUMNS), canvas.size))
-    match = canvas.field(grid.figure(same_tag), laid.place)
-    identical = canvas.field(grid.figure(base_similarity) >= 1.0, laid.place)
-    table[0], table[1] = canvas.near(match, -1, -1), canvas.near(match, 1, 1)
+    table = np.zeros((len(NEIGHBOUR_COLUMNS), padded.size))
+    match = padded.field(grid.per_cell(same_tag), padded.place)
+    identical = padded.field(grid.per_cell(base_similarity) >= 1.0, padded.place)
+    table[0], table[1] = padded.near(match, -1, -1), padded.near(match, 1, 1)
     table[2] = table[0] * table[1]
-    table[3] = table[2] * canvas.near(match, 0, 0)
-    table[4] = table[2] * canvas.near(identical, 0, 0)
+    table[3] = table[2] * padded.near(match, 0, 0)
+    table[4] = table[2] * padded.near(identical, 0, 0)
     return np.asarray(table.T)

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..api import Block, NodeBlocks
 from ..grid import Grid, Named
-from ..padded_grid import Canvas
+from ..padded_grid import PaddedGrid
 
 
 @dataclass(frozen=True)
@@ -22,18 +22,18 @@ class Position:
         position, length = grid.source_position, grid.n_source[grid.source_pair]
         ratio = (grid.n_target / np.maximum(grid.n_source + grid.n_target, 1))[grid.source_pair]
         null = np.column_stack([position == 0, position == length - 1, ratio]).astype(np.float64)
-        laid = grid.laid_out()
-        names, table = grid.shared("position", partial(_table, laid.canvas))
-        link = Block(names, table, laid.place)
+        padded = grid.padded()
+        names, table = grid.shared("position", partial(_table, padded))
+        link = Block(names, table, padded.place)
         return NodeBlocks((link,), (Block(("null_first", "null_last", "null_ratio"), null),))
 
 
-def _table(canvas: Canvas) -> Named:
+def _table(padded: PaddedGrid) -> Named:
     """Names and a table over the padded grid, which both alignment directions share."""
-    relative = canvas.distance
-    row, column = canvas.row_position[:, None], np.arange(canvas.pitch)
-    last_row = row == canvas.n_source[canvas.row_pair][:, None] - 1
-    last_column = (column == canvas.n_target[:, None] - 1)[canvas.row_pair]
+    relative = padded.distance
+    row, column = padded.row_position[:, None], np.arange(padded.pitch)
+    last_row = row == padded.n_source[padded.row_pair][:, None] - 1
+    last_column = (column == padded.n_target[:, None] - 1)[padded.row_pair]
     columns = {
         "relative": relative,
         "absolute": np.minimum(np.abs(row - column), 30) / 30,
@@ -44,7 +44,7 @@ def _table(canvas: Canvas) -> Named:
         "both_last": last_row & last_column,
         "one_last": last_row != last_column,
     }
-    table = np.empty((len(columns), canvas.size))
+    table = np.empty((len(columns), padded.size))
     for line, values in zip(table, columns.values(), strict=True):
         line[:] = values.ravel()
     return tuple(columns), table.T

@@ -6,12 +6,13 @@ For NULL: whether any word of the other sentence is a paraphrase. Identical word
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import itemgetter
 
 import numpy as np
 
 from ..api import Block, NodeBlocks
 from ..grid import Grid
-from ..lexical import equal, lower_form, paraphrases
+from ..lexical import LOWER, LOWER_AND_LEMMA, lower_form, paraphrases
 
 
 @dataclass(frozen=True)
@@ -27,13 +28,13 @@ class Ppdb:
         return ("lemma",) if self.lemma else ()
 
     def __call__(self, grid: Grid) -> NodeBlocks:
-        words = grid.words(lower_form, "lemma") if self.lemma else grid.words(lower_form)
-        tokens = [value[0] for value in words.values] if self.lemma else words.values
-        identical = equal(tokens, words)
-        columns = {"pair": paraphrases(tokens, words) & ~identical}
+        words = grid.words(LOWER_AND_LEMMA if self.lemma else LOWER)
+        forms = words.pairs.mapped("form", itemgetter(0)) if self.lemma else words.pairs
+        identical = forms.left == forms.right
+        columns = {"pair": paraphrases(forms) & ~identical}
         if self.lemma:
-            lemmas = [lower_form(str(value[1])) for value in words.values]
-            of_lemmas = paraphrases(lemmas, words) & ~equal(lemmas, words) & ~identical
+            lemmas = words.pairs.mapped("lemma form", lambda word: lower_form(str(word[1])))
+            of_lemmas = paraphrases(lemmas) & (lemmas.left != lemmas.right) & ~identical
             columns["lemma_pair"] = of_lemmas
             columns["either_pair"] = columns["pair"] | of_lemmas
         table = np.stack(list(columns.values()), axis=1).astype(np.float64)

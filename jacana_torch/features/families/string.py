@@ -28,8 +28,8 @@ from ..string_similarity import (
     same_words,
     similarities,
 )
-from ..word_pairs import WordKey, WordPairs
 from ..wordlists import FUNCTION_WORDS, NEGATIONS, NICKNAMES, WORD_CLASSES, number_value, variant, word_class
+from ..words import WordKey, WordPairs
 
 NULL_COLUMNS = ("bias", "best_identical", "best_same", "best_max", "no_same", "nothing_alike", "rival")
 _NICKNAME_WORDS = frozenset().union(*NICKNAMES)
@@ -145,22 +145,22 @@ def _class_table() -> Named:
 def _null(grid: Grid) -> tuple[Block, ...]:
     """Evidence that a source token is unaligned: its class, and how good its best partner would be."""
     same_ci, same, best = (
-        grid.row_max(grid.figure(identical_words)),
-        grid.row_max(grid.figure(same_words)),
-        grid.row_max(grid.figure(best_measure)),
+        grid.row_max(grid.per_cell(identical_words)),
+        grid.row_max(grid.per_cell(same_words)),
+        grid.row_max(grid.per_cell(best_measure)),
     )
-    base = grid.figure(base_similarity)
+    base = grid.per_cell(base_similarity)
     column_best = grid.column_max(base)[grid.target_token]
     competitor = grid.row_max(np.where(base > 0, column_best - base, 0.0))
     values = np.column_stack([np.ones(len(best)), same_ci, same, best, 1.0 - same, best < 0.5, competitor])
-    meeting = grid.meeting(FORM)
-    word_classes = meeting.lexicon.attribute("kind", _classes)[meeting.source]
-    names, number = meeting.lexicon.named("string.null", lower_case(_short_word))
+    words = grid.words(FORM)
+    word_classes = words.lexicon.attribute("kind", _classes)[words.source]
+    names, number = words.lexicon.named("string.null", lower_case(_short_word))
     return (
         Block(NULL_COLUMNS, values),
         Block(tuple(f"class={c}" for c in WORD_CLASSES), None, word_classes),
         Block(tuple(f"unmatched={c}" for c in WORD_CLASSES), None, np.where(same > 0, -1, word_classes)),
-        Block(names, None, number[meeting.source]),
+        Block(names, None, number[words.source]),
     )
 
 
@@ -186,13 +186,13 @@ def _are_acronyms(words: Sequence[str]) -> np.ndarray:
 
 def _acronyms(grid: Grid) -> np.ndarray:
     """[C] whether one word is an acronym and the other one of the words whose initials it spells."""
-    found, meeting = np.zeros(grid.n_cells), grid.meeting(FORM)
-    candidate = meeting.lexicon.attribute("acronym", _are_acronyms)
-    for token in np.flatnonzero(candidate[meeting.source]).tolist():
+    found, words = np.zeros(grid.n_cells), grid.words(FORM)
+    candidate = words.lexicon.attribute("acronym", _are_acronyms)
+    for token in np.flatnonzero(candidate[words.source]).tolist():
         pair, m = int(grid.source_pair[token]), int(grid.source_position[token])
         one, other = grid.pairs[pair].source.tokens, grid.pairs[pair].target.tokens
         found[grid.cell_start[pair] + m * len(other) + _spelled_by(one[m], other)] = 1.0
-    for token in np.flatnonzero(candidate[meeting.target]).tolist():
+    for token in np.flatnonzero(candidate[words.target]).tolist():
         pair, n = int(grid.target_pair[token]), int(grid.target_position[token])
         one, other = grid.pairs[pair].target.tokens, grid.pairs[pair].source.tokens
         found[grid.cell_start[pair] + _spelled_by(one[n], other) * len(one) + n] = 1.0

@@ -14,9 +14,9 @@ import numpy as np
 from ...annotate.normalise import matching_form, wordnet_pos
 from ..api import Block, NodeBlocks
 from ..grid import Grid, Named
-from ..padded_grid import table_of
+from ..padded_grid import COLUMN, ROW, table_of
 from ..string_similarity import FORM, base_of, base_similarity
-from ..word_pairs import Signal, WordKey, WordPairs
+from ..words import Signal, WordKey, WordPairs
 from .context import context_of
 
 Query = tuple[str, str | None]  # what is looked up: a lemma, and one of WordNet's parts of speech or None for all
@@ -50,21 +50,21 @@ class WordNet:
     def __call__(self, grid: Grid) -> NodeBlocks:
         # Some relations hold one way only (Swedish to Sweden), so each direction has its own.
         direction = (self, grid.is_flipped)
-        related = grid.figure(self._any, directed=True)
+        related = grid.per_cell(self._any, directed=True)
         link, null = context_of(grid, ("wordnet", direction), partial(self._similar, grid, related))
-        names, table = grid.from_either_side(("wordnet.near", direction), partial(_near, grid, related))
+        names, table = grid.shared_columns(("wordnet.near", direction), partial(_near, grid, related))
         best = Block(("null_related",), grid.row_max(related)[:, None])
-        return NodeBlocks((*link, Block(names, table, grid.laid_out().place)), (best, null))
+        return NodeBlocks((*link, Block(names, table, grid.padded().place)), (best, null))
 
     def similarity(self, grid: Grid) -> np.ndarray:
         """[C] by spelling, lemma and WordNet, in whichever direction two words are related."""
-        related = np.maximum(grid.figure(self._any), grid.figure(self._any.from_the_other_side))
+        related = np.maximum(grid.per_cell(self._any), grid.per_cell(self._any.flipped))
         return self._similar(grid, related)
 
     def _similar(self, grid: Grid, related: np.ndarray) -> np.ndarray:
-        same_lemma = grid.figure(Signal(("wordnet.lemma", self), self.key, self._same_lemma))
+        same_lemma = grid.per_cell(Signal(("wordnet.lemma", self), self.key, self._same_lemma))
         by_relation: np.ndarray = np.maximum(0.9 * same_lemma, 0.8 * related)
-        return np.asarray(np.maximum(grid.figure(base_similarity), by_relation))
+        return np.asarray(np.maximum(grid.per_cell(base_similarity), by_relation))
 
     @property
     def _any(self) -> Signal:
@@ -97,7 +97,7 @@ class WordNet:
         there, back = wordnet().related_both_ways(queries, place[: len(rows)], place[len(rows) :], self.depth)
         new = np.logical_or.reduce([same_lemma[rows], *there.values(), *back.values()])
         some = WordPairs(pairs.lexicon, pairs.left[rows[new]], pairs.right[rows[new]])
-        new[new] = base_of(some.part(0) if self.tags else some) < 0.9
+        new[new] = base_of(some.mapped("form", itemgetter(0)) if self.tags else some) < 0.9
         return rows, new, same_lemma[rows], there, back
 
     def _same_lemma(self, pairs: WordPairs) -> np.ndarray:
@@ -125,14 +125,14 @@ class WordNet:
 
 def _near(grid: Grid, related: np.ndarray) -> Named:
     """Whether the neighbours are related, or the word is to another one of the row or the column."""
-    laid = grid.laid_out()
-    canvas, field = laid.canvas, laid.canvas.field(related, laid.place)
-    here = canvas.near(field, 0, 0)
+    padded = grid.padded()
+    field = padded.field(related, padded.place)
+    here = padded.near(field, 0, 0)
     return table_of(
         {
-            "left_related": canvas.near(field, -1, -1),
-            "right_related": canvas.near(field, 1, 1),
-            "row_related": (1 - here) * canvas.along_rows(canvas.row_max(here)),
-            "column_related": (1 - here) * canvas.along_columns(canvas.column_max(here)),
+            "left_related": padded.near(field, -1, -1),
+            "right_related": padded.near(field, 1, 1),
+            "row_related": (1 - here) * padded.along(padded.max(here, ROW), ROW),
+            "column_related": (1 - here) * padded.along(padded.max(here, COLUMN), COLUMN),
         }
     )

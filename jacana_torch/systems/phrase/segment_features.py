@@ -11,7 +11,7 @@ import numpy as np
 
 from ...features.api import Block
 from ...features.grid import Grid
-from ...features.lexical import equal, lexical, lower_form
+from ...features.lexical import LOWER, lexical, lower_form
 from ...features.wordlists import FUNCTION_WORDS, is_punctuation, stem
 from .segments import Segments
 
@@ -114,9 +114,10 @@ def _signals(phrases: _Phrases, senses: Mapping[str, np.ndarray]) -> Block:
 def _words_in_common(phrases: _Phrases) -> dict[str, np.ndarray]:
     """Which words of either phrase have the same or a similar word in the other phrase, or elsewhere."""
     grid, D, C = phrases.grid, phrases.D, phrases.C
-    words = grid.words(lambda token: stem(lower_form(token)))
+    words = grid.words(LOWER)
+    stems = words.pairs.mapped("stem", stem)
     spelling = lexical(grid)
-    same = equal(words.values, words)[words.cell]
+    same = (stems.left == stems.right)[words.cell]
     similar = spelling.alike[spelling.cell] | same
     size = np.arange(1, D + 1)
     out, matched = {}, {}
@@ -156,8 +157,8 @@ def _with_counterpart(found: np.ndarray, steps: Sequence[np.ndarray], token: np.
 def _surroundings(phrases: _Phrases) -> dict[str, np.ndarray]:
     """Whether the words right before both phrases are the same, and those right after; sentence borders are."""
     grid, segments = phrases.grid, phrases.segments
-    words = grid.words(lower_form)
-    same = np.append(equal(words.values, words)[words.cell], False)
+    words = grid.words(LOWER)
+    same = np.append((words.pairs.left == words.pairs.right)[words.cell], False)
     before = same[grid.shift(-1, -1)] | ((grid.m == 0) & (grid.n == 0))
     before = np.broadcast_to(before, phrases.shape.shape)
     after = np.zeros(phrases.shape.shape, dtype=bool)

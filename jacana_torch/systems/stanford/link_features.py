@@ -16,6 +16,7 @@ from ...errors import ConfigError, JacanaError
 from ...features.dependency_relations import canonical, relation_class
 from ...features.grid import Grid
 from ...features.wordlists import WORD_CLASSES, number_value, stem, variant, word_class
+from ...features.words import WordKey
 from ...types import Sentence, SentencePair
 
 CLASSES = ("function", "punct", "content")  # of target tokens: features of context have weights for each
@@ -43,6 +44,7 @@ _BY_CLASS = (
     "link", "left_alike", "right_alike", "both_alike", "next_left_alike", "next_right_alike", "head_alike",
     "child_alike", "same_relation", "same_relation_class", "far", "rival_nearer", "no_rival", "identical",
 )  # fmt: skip
+_WORD = WordKey(str, ("lemma", "pos"))
 _NEAR = 3  # tokens
 _PAIRS_AT_ONCE = 4096  # word pairs whose vectors are in memory
 _DECIMALS = 9  # so that summing in another order does not break ties
@@ -284,8 +286,9 @@ class Extractor:
 
     def __call__(self, pairs: Sequence[SentencePair]) -> list[Problem]:
         grid = Grid(pairs)
-        words = grid.words("token", "lemma", "pos")
-        table, similar = self._lexicon([Word.of(*value) for value in words.values], words.left, words.right)
+        words = grid.words(_WORD)
+        found = [Word.of(*value) for value in words.lexicon.words]
+        table, similar = self._lexicon(found, words.pairs.left, words.pairs.right)
         classes = CLASS_OF[[WORD_CLASSES.index(word_class(token)) for token in grid.target_tokens]]
         trees = [(tree(pair.source), tree(pair.target)) for pair in pairs]
         same = _relations(grid)

@@ -219,7 +219,7 @@ class SultanLinks:
         flipped, linked = grid.shared(self, lambda: (grid.is_flipped, self._linked(grid)))
         if flipped != grid.is_flipped:
             linked = linked[grid.flipped().by_column]
-        kind = grid.figure(kind_of_words).astype(np.int64)
+        kind = grid.per_cell(kind_of_words).astype(np.int64)
         by_class = Block(tuple(f"linked:{name}" for name in KINDS), None, np.where(linked, kind, -1))
         some = np.bincount(grid.source_token[linked], minlength=grid.n_tokens) > 0
         null = np.column_stack([some, ~some]).astype(np.float64)
@@ -236,7 +236,7 @@ class SultanLinks:
 
 def _around(grid: Grid, linked: np.ndarray) -> Block:
     """Whether each cell is linked, and links in its row, its column and beside it."""
-    base = grid.figure(base_similarity)
+    base = grid.per_cell(base_similarity)
     s, t = grid.source_token, grid.target_token
     in_row = np.bincount(s[linked], minlength=grid.n_tokens)[s]
     in_column = np.bincount(t[linked], minlength=len(grid.target_pair))[t]
