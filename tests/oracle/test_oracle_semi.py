@@ -176,6 +176,7 @@ def test_every_place_of_a_lattice_has_its_score_or_nothing(sizes, longest, seed,
         D, _, T, R, W = x.segment.shape
         assert (T, R, W) == (max(sizes[k][0] for k in pairs), len(pairs), max(sizes[k][1] for k in pairs) + 1)
         assert R == 1 or T * W * R * longest**2 <= max_cells
+        assert R == 1 or (W - 1) // longest**2 * W * R * longest**2 <= max_cells  # edges are a table per row
         for (a, b, t, row, s), score in np.ndenumerate(x.segment.numpy()):
             assert score == _expected(twins[pairs[row]], t, a + 1, s, b + 1)
         for (t, a, b, row, e), score in np.ndenumerate(x.ending().numpy()):

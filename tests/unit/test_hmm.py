@@ -13,7 +13,7 @@ from jacana_torch import corpora
 from jacana_torch.aligners.bidirectional import Bidirectional
 from jacana_torch.errors import ConfigError, CorpusError, ModelError
 from jacana_torch.evaluate import score
-from jacana_torch.systems.unsupervised.translation_table import lexicon
+from jacana_torch.systems.unsupervised.translation_table import Text, lexicon
 from jacana_torch.systems.unsupervised.unsupervised import LONGEST, Agreement, Hmm, Ibm1
 from jacana_torch.train import loop as experiment
 from jacana_torch.types import Alignment, Example, Sentence, SentencePair
@@ -205,6 +205,18 @@ def test_agreement_makes_directions_agree():
     assert overlap(together) > overlap(apart) + 0.02
 
 
+def test_continued_agreement_has_no_iterations_alone():
+    first = Agreement(Hmm(), Hmm())
+    first.fit(TRAINING)
+    found = []
+    for alone in (0, 5):
+        again = Agreement(Hmm(), Hmm(), alone=alone)
+        again.restore(first.state())
+        again.fit(TRAINING)
+        found.append([dict(a.confidence) for a in again.align([e.pair for e in HELD_OUT])])
+    assert found[0] == found[1]
+
+
 def test_a_note_says_that_nothing_was_learnt():
     """Under so strong a prior, every word is linked to NULL."""
     report = Agreement(Hmm(lexicon=0.0, prior=5.0), Hmm(lexicon=0.0, prior=5.0)).fit(TRAINING[:10])
@@ -274,6 +286,7 @@ def test_damaged_states_are_errors():
 def test_long_target_takes_at_most_quadratic_time():
     """Batches of short sources with very long targets stay small."""
     words = [f"w{k}" for k in range(1500)]
+    assert [len(group) for group in Text([(["w1", "w7"], words)] * 3).groups(10_000)] == [1, 1, 1]
     examples = [Example(pair("w1 w7", " ".join(words))) for _ in range(3)]
     aligner = Hmm(ibm1_iterations=1, iterations=1, batch_cells=10_000)
     began = time.process_time()

@@ -179,6 +179,7 @@ def test_unknown_words_get_probabilities_by_spelling():
     assert found[1, 1] == table.same == pytest.approx(known[number["ant"], others["ant"]])
     assert NEVER < found[3, 1] < found[1, 1]
     assert found[0, 1] == found[1, 0] == NEVER
+    assert found[2, 1] == NEVER  # a letter or two in common are not enough
     assert table.of_null(["zebra"])[0] == pytest.approx(1 / 3) and table.of_null(["ant"])[0] >= NEVER
 
 

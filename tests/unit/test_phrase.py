@@ -164,7 +164,7 @@ def test_training_continues_and_align_agrees_with_decode():
     pairs = [e.pair for e in examples] + [pair("", "a b"), pair("a", "")]
     prepared = aligner.prepared(pairs)
     for a, b, alone in zip(
-        aligner.align(pairs), aligner.decode(prepared), aligner.align(pairs, confidence=False), strict=True
+        aligner.align(pairs), aligner.decode(prepared), aligner.align_links(pairs), strict=True
     ):
         assert a == b == alone and not alone.confidence
         assert a.confidence == pytest.approx(dict(b.confidence), abs=1e-9)
@@ -297,6 +297,7 @@ def test_interruption_before_phrases_keeps_the_token_weights(monkeypatch):
     monkeypatch.setattr(Crf, "fit", stopped)
     aligner, examples = made(), blocks_corpus(20, 1)
     report = aligner.fit(examples)
+    assert calls[0].tolerance > aligner.chain.tolerance, "a rough solution is enough"
     assert report.interrupted and not report.converged and np.any(aligner.state()["weights"])
     assert not any(name.startswith("phrase.") for name in aligner.state()["names"])
     assert score([e.gold for e in examples], aligner.align([e.pair for e in examples])).f1 > 0.3

@@ -66,6 +66,15 @@ def test_state_has_the_settings_and_the_source_of_paraphrases(searched):
     assert (again.similarity, again.weight, again.paraphrases) == (searched.similarity, searched.weight, "none")
 
 
+def test_restored_source_of_paraphrases_is_used_at_once(searched, monkeypatch):
+    monkeypatch.setattr(word_similarity, "in_wordnet", lambda words, left, right: left < 0)
+    pairs = [e.pair for e in competitors()]
+    searched.similarity = searched.weight = 0.9
+    with_paraphrases = searched.align(pairs)
+    searched.restore({"parameters": [0.9, 0.9], "paraphrases": ["wordnet"]})
+    assert searched.align(pairs) != with_paraphrases
+
+
 def test_search_needs_examples_and_a_grid(searched):
     with pytest.raises(ConfigError, match="no aligned examples"):
         searched.fit([Example(competitors()[0].pair)])
