@@ -166,6 +166,7 @@ def test_best_path_agrees_with_enumeration(sizes, longest, seed, max_cells):
 
 @quick
 @given(SIZES, LONGEST, st.integers(0, 10**6), st.sampled_from([10**6, 40]))
+@example([(1, 4)] * 5, 1, 0, 40)
 def test_every_place_of_a_lattice_has_its_score_or_nothing(sizes, longest, seed, max_cells):
     twins = drawn(sizes, longest, seed)
     chains, seen = SemiMarkov(segments_of(sizes, longest), max_cells), []
