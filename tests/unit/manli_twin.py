@@ -1,4 +1,4 @@
-"""Every alignment of a small pair, in plain Python: what MANLI's decoders are checked against.
+"""Enumeration of every alignment of a small pair, as a reference for MANLI's decoders.
 
 An alignment is a set of edits ((i, a), (j, b)): the a tokens from i on with the b tokens from j on.
 """
@@ -36,7 +36,7 @@ def alignments(m: int, n: int, longest: int) -> Iterator[frozenset[Edit]]:
 
 
 def meets(chosen: frozenset[Edit], conditions: Sequence[tuple[int, Sequence[int]]], m: int) -> bool:
-    """Whether every conditional token that is aligned has a supporter that is."""
+    """Whether every aligned token with a condition has an aligned supporter."""
     active = {token for edit in chosen for token in tokens(edit, m)}
     return all(token not in active or active & set(others) for token, others in conditions)
 

@@ -1,4 +1,4 @@
-"""Sidecars: layers as the file states them, matched to the right sentence, and errors with file and line."""
+"""Sidecars: layers as in the file, matched to the right sentence, and errors with file and line."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_lemma_choices(tmp_path):
         GivenAnnotator(put(tmp_path, bare, name="x.parse.jsonl"), lemmas="given")([PAIR])
 
 
-def test_without_wordnet_lower_case_with_a_warning_or_an_error(tmp_path, monkeypatch, caplog):
+def test_without_wordnet_lemmas_are_lower_case_with_a_warning(tmp_path, monkeypatch, caplog):
     monkeypatch.setenv("JACANA_HOME", str(tmp_path))
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("NLTK_DATA", raising=False)
@@ -111,7 +111,7 @@ def test_existing_layers_stay_unless_overwritten(tmp_path):
     assert over.source.layer("pos") == ("NNS", "VBD", "NN")
 
 
-def test_ids_in_any_order_and_the_right_one(tmp_path):
+def test_pairs_are_matched_by_ids_in_any_order(tmp_path):
     other = {**ROW, "id": 2, "source_pos": ["A", "B", "C"]}
     path = put(tmp_path, ROW, other)
     second = SentencePair(PAIR.source, PAIR.target, "2")
@@ -119,7 +119,7 @@ def test_ids_in_any_order_and_the_right_one(tmp_path):
     assert [pair.source.layer("pos")[0] for pair in done] == ["A", "NNS"]
 
 
-def test_order_where_there_are_no_ids_and_through_chunks(tmp_path):
+def test_pairs_without_ids_are_matched_by_order(tmp_path):
     rows = [{k: v for k, v in ROW.items() if k != "id"} | {"source_pos": [f"T{n}"] * 3} for n in range(5)]
     path = put(tmp_path, *rows)
     bare = [SentencePair(PAIR.source, PAIR.target)] * 5
@@ -129,7 +129,7 @@ def test_order_where_there_are_no_ids_and_through_chunks(tmp_path):
         GivenAnnotator(path, lemmas="none")(bare[:4])
 
 
-def test_pairs_that_the_file_does_not_have(tmp_path):
+def test_pairs_without_annotation(tmp_path):
     path = put(tmp_path, ROW, {**ROW, "id": "two"})
     stranger = SentencePair(PAIR.source, PAIR.target, "three")
     with pytest.raises(CorpusError, match="nothing for 1 of 2 pairs, the first 'three'"):
@@ -154,13 +154,13 @@ def test_pairs_that_the_file_does_not_have(tmp_path):
         ({"id": "one"}, r"duplicate id 'one', first on line 1"),
     ],
 )
-def test_what_is_wrong_in_a_row_and_where(tmp_path, change, said):
+def test_errors_in_a_row_name_file_and_line(tmp_path, change, said):
     path = put(tmp_path, ROW, {**ROW, "id": "two", **change})
     with pytest.raises(CorpusError, match=rf"corpus.parse.jsonl:2: .*{said}"):
         GivenAnnotator(path, lemmas="none")([PAIR])
 
 
-def test_lengths_that_do_not_fit_the_sentence(tmp_path):
+def test_wrong_numbers_of_values_are_errors(tmp_path):
     path = put(tmp_path, {**ROW, "id": "zero"}, ROW)
     short = SentencePair(Sentence(("Geese",)), PAIR.target, "one")
     with pytest.raises(
@@ -171,7 +171,7 @@ def test_lengths_that_do_not_fit_the_sentence(tmp_path):
         GivenAnnotator(path)([PAIR.flip()])
 
 
-def test_files_that_are_no_such_files(tmp_path):
+def test_unreadable_files_are_errors(tmp_path):
     with pytest.raises(CorpusError, match=r"a.parse.jsonl:2: this is not JSON"):
         read_parse_jsonl(write(tmp_path, json.dumps(ROW) + "\n{oops\n", "a.parse.jsonl"))
     with pytest.raises(CorpusError, match=r"b.parse.jsonl:1: an object"):
@@ -187,7 +187,7 @@ def test_files_that_are_no_such_files(tmp_path):
         GivenAnnotator(tmp_path / "what.xml")
 
 
-def test_mst_by_tokens_whatever_the_order_and_the_spelling(tmp_path):
+def test_mst_is_matched_by_tokens_in_any_order_and_spelling(tmp_path):
     path = write(tmp_path, "\ufeff" + MST.replace("\n", "\r\n"), "some.mst")
     asked = SentencePair(Sentence(("Geese", "eat")), Sentence(("geese", "ate", "(")), "any")
     done = GivenAnnotator(path, lemmas="none")([asked])[0]
@@ -197,7 +197,7 @@ def test_mst_by_tokens_whatever_the_order_and_the_spelling(tmp_path):
         GivenAnnotator(path)([PAIR])
 
 
-def test_a_sentence_that_is_there_twice_is_taken_from_its_own_side(tmp_path):
+def test_a_duplicate_sentence_is_taken_from_its_own_side(tmp_path):
     block = "Geese\teat\n{0}\t{0}\nnsubj\troot\n2\t0\n\n"
     path = write(tmp_path, block.format("S") + block.format("T"), "twice.mst")
     same = Sentence(("Geese", "eat"))
@@ -263,7 +263,7 @@ def test_a_pickled_annotator_reads_its_file_again(tmp_path):
 
 @pytest.mark.parametrize("corpus", ["msr/dev", "edinburgh/train"])
 def test_the_corpora_and_their_parses(data_root, corpus):
-    """Every pair gets what its row says."""
+    """Every pair gets the layers of its row."""
     rows = [json.loads(line) for line in (data_root / f"{corpus}.parse.jsonl").read_text("utf-8").splitlines()]
     pairs = [example.pair for example in read(data_root / f"{corpus}.jsonl")]
     done = GivenAnnotator(data_root / f"{corpus}.parse.jsonl", lemmas="lower")(pairs)

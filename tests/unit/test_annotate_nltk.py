@@ -1,4 +1,4 @@
-"""The nltk annotator: NLTK's tags, the lemmas of NLTK's WordNet, errors that name the resource."""
+"""The nltk annotator: NLTK's tags, the lemmas of NLTK's WordNet, errors that name the missing resource."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_lemmas_are_nltks_morphy(monkeypatch, tmp_path):
 
 
 @needs_wordnet
-def test_lemmas_do_not_depend_on_what_was_asked_before(monkeypatch):
+def test_lemmas_do_not_depend_on_earlier_calls(monkeypatch):
     sentences = [["Geese", "were", "saws"], ["saws", "geese"], [], ["n't", "wo", "wo", "'s", "\ud800", ""]]
     tags = [["NNS", "VBD", "NNS"], ["VBZ", "NNS"], [], ["RB", "MD", "NN", "VBZ", "NN", "NN"]]
     expected = [("goose", "be", "saw"), ("saw", "goose"), (), ("not", "will", "wo", "be", "\ud800", "")]
@@ -122,7 +122,7 @@ def test_lemmas_do_not_depend_on_what_was_asked_before(monkeypatch):
 
 @needs_tagger
 @needs_wordnet
-def test_overwriting_makes_tags_and_lemmas_anew():
+def test_overwriting_replaces_tags_and_lemmas():
     tagged = Sentence(("The", "geese"), {"pos": ("X", "X"), "lemma": ("x", "x")})
     done = NltkAnnotator(overwrite=True)([SentencePair(tagged, tagged)])[0]
     assert done.source.layer("pos") == nltk_tags(tagged.tokens) != ("X", "X")

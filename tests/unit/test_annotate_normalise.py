@@ -1,4 +1,4 @@
-"""Matching forms: what they equate, what they leave alone, and that they are stable."""
+"""Matching forms: which spellings are equal, which stay different, idempotence."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def theirs(weights, tagdict, classes) -> PerceptronTagger:
 
 
 def assert_same(parts, sentences) -> None:
-    """`parts` are weights, tagdict and classes. All sentences in one batch, and each on its own."""
+    """Compare tags, of all sentences in one batch and of each alone. `parts`: weights, tagdict and classes."""
     ours, nltk = lockstep(*parts), theirs(*parts)
     expected = [tuple(tag for _, tag in nltk.tag(list(sentence))) for sentence in sentences]
     together = ours.tag(sentences)
@@ -173,7 +173,7 @@ def test_real_weights(real):
 
 
 def test_real_weights_on_any_text(real):
-    """Sentences of every kind of character, words of the language among them, in one tagger that remembers."""
+    """Sentences of any characters and English words, in one tagger with a cache."""
     ours, nltk = lockstep(*real), theirs(*real)
     words = st.text(min_size=1, max_size=6) | st.sampled_from(WORDS) | st.sampled_from(sorted(real[1]))
 

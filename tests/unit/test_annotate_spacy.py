@@ -1,4 +1,4 @@
-"""The spaCy annotator against spaCy itself, and what it says where spaCy, a model or a part of one is missing."""
+"""The spaCy annotator against spaCy itself; errors for a missing spaCy, model or pipe."""
 
 from __future__ import annotations
 
@@ -89,13 +89,13 @@ def test_bad_settings():
         SpacyAnnotator(batch_size=0)
 
 
-def test_a_model_that_is_nowhere():
+def test_an_unknown_model_is_an_error():
     pytest.importorskip("spacy")
     with pytest.raises(MissingResource, match="en_no_such_model.*install spacy-en"):
         SpacyAnnotator("en_no_such_model")(PAIRS)
 
 
-def test_a_model_without_the_parts(tmp_path):
+def test_a_model_without_the_required_pipes_is_an_error(tmp_path):
     spacy = pytest.importorskip("spacy")
     spacy.blank("en").to_disk(tmp_path / "blank")
     with pytest.raises(MissingResource, match="has no head, ner.*no pipes"):
@@ -110,13 +110,13 @@ def test_a_damaged_model(tmp_path):
         SpacyAnnotator(str(tmp_path / "blank"))(PAIRS)
 
 
-def test_no_spacy_at_all(monkeypatch):
+def test_missing_spacy_is_an_error(monkeypatch):
     monkeypatch.setitem(sys.modules, "spacy", None)
     with pytest.raises(MissingResource, match=r"jacana_torch\[spacy\]"):
         SpacyAnnotator()(PAIRS)
 
 
-def test_nothing_is_loaded_for_sentences_that_have_it_all(monkeypatch):
+def test_complete_sentences_load_no_model(monkeypatch):
     monkeypatch.setitem(sys.modules, "spacy", None)
     full = Sentence(("a",), dict.fromkeys(PROVIDERS, ("x",)))
     assert SpacyAnnotator()([SentencePair(full, full)])[0].source is full

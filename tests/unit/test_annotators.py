@@ -1,4 +1,4 @@
-"""The annotators' contract: nothing mutated, each sentence once, existing layers kept, chunks, pickling."""
+"""The contract of annotators: nothing is mutated, each sentence once, existing layers, chunks, pickling."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CONF = Path(__file__).parents[2] / "conf" / "annotate"
 
 
 class Lengths(LayerAnnotator):
-    """A tag that is the token's length; remembers how it was called."""
+    """Tags a token with its length, and records its calls."""
 
     provides = ("pos",)
 
@@ -56,7 +56,7 @@ def test_existing_layers_are_kept_unless_overwritten():
     assert new.source.text == "a bb" and tagged.layer("pos") == ("X", "Y")
 
 
-def test_a_layer_that_is_there_is_kept_beside_new_ones():
+def test_an_existing_layer_is_kept_beside_new_ones():
     class Two(Lengths):
         provides = ("pos", "lemma")
 
@@ -104,7 +104,7 @@ def test_chunks():
         annotate(pairs, annotator, chunk=0)
 
 
-def test_a_stream_is_read_as_it_is_asked_for():
+def test_a_stream_is_read_lazily():
     read = []
 
     def endless():
@@ -116,7 +116,7 @@ def test_a_stream_is_read_as_it_is_asked_for():
     assert first.source.layer("pos") == ("1",) and len(read) == 3
 
 
-def test_whole_corpus_annotators_get_it_whole():
+def test_whole_corpus_annotators_are_called_once():
     annotator = Lengths()
     annotator.by_chunk = False
     annotate([pair(f"w{k}", "same") for k in range(5)], annotator, chunk=2)
@@ -131,7 +131,7 @@ def test_annotators_pickle_and_state_real_layers(annotator):
     assert type(again) is type(annotator) and again.provides == annotator.provides
 
 
-def test_no_annotator_hands_on_what_it_gets():
+def test_no_annotator_returns_its_input():
     pairs = [pair("a", "b")]
     assert NoAnnotator()(pairs) == pairs and NoAnnotator()(pairs) is not pairs
 

@@ -1,4 +1,4 @@
-"""The bag-of-words baseline against its formulas written out, and what it counts."""
+"""The bag-of-words baseline against its formulas, and its counts."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def place(k: int, n: int) -> float:
 
 
 @given(lemmas, lemmas, st.sampled_from(module.TIES), st.sampled_from([0.0, 0.4]))
-def test_every_word_goes_to_the_most_similar_one(source, target, ties, least):
+def test_every_word_is_aligned_to_the_most_similar_one(source, target, ties, least):
     (found,) = BagOfWords(ties=ties, least=least).align([pair(source, target)])
     assert len({j for _, j in found.sure}) == len(found.sure)
     linked = {j: i for i, j in found.sure}
@@ -108,7 +108,7 @@ def test_frequencies_come_from_a_file(tmp_path):
     ("text", "told"),
     [("owl 9\nelk\n", ":2:.*'elk'"), ("owl -1\n", ":1:"), ("\n", "no word"), (None, "counts.txt")],
 )
-def test_bad_frequencies_are_told(text, told, tmp_path):
+def test_invalid_frequencies_are_errors(text, told, tmp_path):
     file = tmp_path / "counts.txt"
     if text is not None:
         file.write_text(text, encoding="utf-8")
@@ -116,7 +116,7 @@ def test_bad_frequencies_are_told(text, told, tmp_path):
         BagOfWords(frequencies=str(file)).align([pair("owl", "owl")])
 
 
-def test_what_cannot_be_is_told():
+def test_invalid_input_is_an_error():
     for kw in ({"ties": "best"}, {"least": 1.5}, {"floor": 0.0}):
         with pytest.raises(ConfigError, match=next(iter(kw))):
             BagOfWords(**kw)

@@ -1,4 +1,4 @@
-"""The perceptron against Figure 3 written out, and the aligners: training, saving, mistakes."""
+"""The perceptron against Figure 3 of the paper, and the aligners: training, saving, errors."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def trained(kind=Manli, examples=TRAINING, **settings):
 
 @pytest.mark.parametrize("kind", ["manli.manli.Manli", "manli.manli.ManliExact"])
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
-def test_the_contract_is_kept_without_resources(check, kind, contracts):
+def test_contract_without_resources(check, kind, contracts):
     check(contracts(kind))
 
 
@@ -54,14 +54,14 @@ def contracts(tmp_path_factory):
 
 
 @KINDS
-def test_what_is_learnt_aligns_other_sentences(kind):
+def test_training_generalises_to_other_sentences(kind):
     aligner, pairs = trained(kind), [e.pair for e in HELD_OUT]
     found = score([e.gold for e in HELD_OUT], aligner.align(pairs))
     assert found.f1 > 0.65 and found.exact > 0.3  # without resources, synonyms are strangers
     assert isinstance(aligner, Trainable)
 
 
-def test_the_score_is_that_of_all_edits_and_exact_decoding_scores_no_less():
+def test_scores_sum_all_edits_and_exact_decoding_scores_at_least_as_much():
     settings = {**QUICK, "steps": 30}
     annealed = trained(**settings)
     exact = ManliExact(**QUICK, modifier=False, lineage=False)
@@ -85,14 +85,14 @@ def test_the_score_is_that_of_all_edits_and_exact_decoding_scores_no_less():
 
 
 def figure_3(problems, gold, columns, rates, seed):
-    """MANLI-LEARN line by line; the weights of an epoch are its mean ones."""
+    """MANLI-LEARN line by line; an epoch stores its mean weights."""
     w, stored = np.zeros(len(columns.names)), []
     for i in range(1, rates.epochs + 1):
         rate = rates.rate * rates.decay**i
         seen = []
         for j in np.random.default_rng([seed, i]).permutation(len(problems)):
-            guess = decode(columns.gains(problems[j], w), problems[j].source, problems[j].target)
-            w = w + rate * (columns.features(problems[j], gold[j]) - columns.features(problems[j], guess))
+            found = decode(columns.gains(problems[j], w), problems[j].source, problems[j].target)
+            w = w + rate * (columns.features(problems[j], gold[j]) - columns.features(problems[j], found))
             seen.append(w)
         norm = np.linalg.norm(w) if rates.normalise else 1.0
         w = w / norm
@@ -127,7 +127,7 @@ def test_learning_is_figure_3(normalise):
 @pytest.mark.parametrize(
     "wrong", [{"epochs": 0}, {"burn_in": 50}, {"burn_in": -1}, {"rate": 0.0}, {"decay": 0.0}, {"decay": 1.5}]
 )
-def test_rates_that_cannot_be_are_told(wrong):
+def test_invalid_rates_are_errors(wrong):
     with pytest.raises(ConfigError, match=next(iter(wrong))):
         Rates(**wrong)
 
@@ -135,7 +135,7 @@ def test_rates_that_cannot_be_are_told(wrong):
 # Training
 
 
-def test_training_can_be_stopped_saved_and_gone_on_with_as_if_nothing_had_happened():
+def test_training_resumes_exactly_after_being_stopped_and_saved():
     whole, stopped = trained(), Manli(**QUICK)
 
     def stop(step):
@@ -151,7 +151,7 @@ def test_training_can_be_stopped_saved_and_gone_on_with_as_if_nothing_had_happen
     assert (later.weights == whole.weights).all()
 
 
-def test_an_interruption_before_anything_was_learnt_goes_through():
+def test_an_interruption_of_the_first_epoch_is_raised():
     aligner = Manli(**QUICK)
     aligner._decode = lambda *_: (_ for _ in ()).throw(KeyboardInterrupt)
     with pytest.raises(KeyboardInterrupt):
@@ -159,7 +159,7 @@ def test_an_interruption_before_anything_was_learnt_goes_through():
     assert aligner.weights is None and aligner.state() == {}
 
 
-def test_training_that_is_done_starts_once_more_from_what_was_learnt():
+def test_complete_training_starts_again_from_its_weights():
     aligner = trained()
     before = aligner.weights
     steps = []
@@ -167,7 +167,7 @@ def test_training_that_is_done_starts_once_more_from_what_was_learnt():
     assert [k for k, _ in steps] == [1, 2, 3, 4, 5, 6] and (aligner.weights != before).any()
 
 
-def test_the_report_says_what_is_out_of_reach():
+def test_the_report_counts_links_that_cannot_be_reached():
     pair = TRAINING[0].pair
     far = frozenset({(0, 0), (2, 0), (0, 2)})
     report = Manli(**QUICK).fit([*TRAINING, Example(pair, Alignment(len(pair.source), len(pair.target), far))])
@@ -175,7 +175,7 @@ def test_the_report_says_what_is_out_of_reach():
     assert report.converged and "one to one" in report.notes[0]
 
 
-def test_examples_that_teach_nothing_change_nothing():
+def test_examples_without_links_or_words_are_ignored():
     pair, empty = TRAINING[0].pair, Sentence((), {"pos": (), "lemma": (), "head": ()})
     useless = [
         Example(pair, None),
@@ -188,7 +188,7 @@ def test_examples_that_teach_nothing_change_nothing():
             learnable([one])
 
 
-def test_no_more_is_held_at_once_than_fits_and_batches_leave_nothing_out(monkeypatch):
+def test_batches_are_limited_and_complete(monkeypatch):
     aligner, pairs = trained(), [e.pair for e in HELD_OUT]
     together = aligner.align(pairs)
     edits = {id(pair): len(pair.source) * len(pair.target) * aligner.max_phrase**2 for pair in pairs}
@@ -217,13 +217,13 @@ def test_annealing_can_decode_while_training():
     assert found.f1 > 0.6
 
 
-def test_the_seed_decides():
+def test_the_seed_determines_the_weights():
     first, again, other = (trained(seed=seed).weights for seed in (1, 1, 2))
     assert (first == again).all() and (first != other).any()
 
 
-def test_chance_depends_on_the_words_and_the_seed_alone():
-    """With a few steps chance decides nearly all."""
+def test_annealing_depends_only_on_the_words_and_the_seed():
+    """With few steps, the result is nearly random."""
     pairs = [e.pair for e in HELD_OUT]
     made_anew = [replace(pair, source=replace(pair.source), id=None) for pair in pairs]
     aligner = trained(steps=10)
@@ -234,7 +234,7 @@ def test_chance_depends_on_the_words_and_the_seed_alone():
     assert other.align(pairs) != found
 
 
-def test_sharpness_is_what_a_gold_edit_adds_on_average():
+def test_sharpness_is_the_mean_gain_of_gold_edits():
     for sharpness in (3.0, 30.0):
         aligner = trained(sharpness=sharpness)
         problems = aligner.problems([e.pair for e in TRAINING])
@@ -246,11 +246,11 @@ def test_sharpness_is_what_a_gold_edit_adds_on_average():
         assert np.mean(gains) == pytest.approx(sharpness)
 
 
-# Mistakes
+# Errors
 
 
 @KINDS
-def test_without_training_there_is_an_error_but_not_for_empty_sentences(kind):
+def test_untrained_aligners_raise_errors_except_for_empty_sentences(kind):
     with pytest.raises(ModelError, match="not been trained"):
         kind(**QUICK).align([TRAINING[0].pair])
     with pytest.raises(ConfigError, match="nothing to train on"):
@@ -263,12 +263,12 @@ def test_without_training_there_is_an_error_but_not_for_empty_sentences(kind):
 @pytest.mark.parametrize(
     "wrong", [{"train_by": "prayer"}, {"max_phrase": 0}, {"seed": -1}, {"sharpness": 0.0}, {"steps": 0}]
 )
-def test_settings_that_cannot_be_are_told(wrong):
+def test_invalid_settings_are_errors(wrong):
     with pytest.raises(ConfigError, match=next(iter(wrong))):
         Manli(**{**QUICK, **wrong})
 
 
-def test_a_state_that_does_not_fit_is_told():
+def test_a_state_of_other_settings_is_an_error():
     state = dict(trained().state())
     with pytest.raises(ConfigError, match="max_phrase=3"):
         Manli(**{**QUICK, "max_phrase": 3}).restore(state)
@@ -278,6 +278,6 @@ def test_a_state_that_does_not_fit_is_told():
         Manli(**QUICK).restore({**state, "weights": state["weights"] * np.nan})
 
 
-def test_resources_are_named_and_looked_for_before_any_work():
+def test_resources_are_declared():
     assert Manli().resources == ("glove-840b", "wordnet") and Manli(**QUICK).resources == ()
     assert Model(Manli(ppdb=True)).resources == ("glove-840b", "mwa-ppdb", "wordnet")

@@ -25,12 +25,12 @@ from jacana_torch.systems.manli.phrase_similarity import spans_of
 from jacana_torch.types import Sentence, SentencePair
 
 SIZES = st.tuples(st.integers(1, 4), st.integers(1, 3), st.integers(1, 3))
-CHANCE = st.integers(0, 2**32 - 1)
+SEED = st.integers(0, 2**32 - 1)
 DIFFICULT = st.sampled_from(["any", "positive", "ties", "words"])
 
 
 def gains_of(sizes, seed, kind="any"):
-    """Random gains: of any sign, positive, with many ties, or for single words alone."""
+    """Random gains: of any sign, positive, with many ties, or only for single words."""
     m, n, longest = sizes
     source, target = spans_of(m, longest), spans_of(n, longest)
     random = np.random.default_rng(seed)
@@ -72,7 +72,7 @@ def test_spans_are_all_runs_of_tokens(n, longest):
 
 
 @settings(max_examples=150, deadline=None)
-@given(SIZES, CHANCE, DIFFICULT)
+@given(SIZES, SEED, DIFFICULT)
 def test_exact_decoding_finds_the_optimum(sizes, seed, kind):
     gains, source, target = gains_of(sizes, seed, kind)
     found = plain(decode(gains, source, target), source, target)
@@ -83,8 +83,8 @@ def test_exact_decoding_finds_the_optimum(sizes, seed, kind):
 
 @pytest.mark.parametrize("limits", [(0, 3000), (20, 0), (20, 3000)], ids=["programme", "all at once", "search"])
 @settings(max_examples=25, deadline=None)
-@given(SIZES, CHANCE, DIFFICULT)
-def test_every_way_to_solve_the_hard_parts_gives_the_optimum(limits, sizes, seed, kind):
+@given(SIZES, SEED, DIFFICULT)
+def test_every_method_for_the_hard_components_finds_the_optimum(limits, sizes, seed, kind):
     gains, source, target = gains_of(sizes, seed, kind)
     value = table(gains, source, target)
     with pytest.MonkeyPatch.context() as patch:
@@ -96,8 +96,8 @@ def test_every_way_to_solve_the_hard_parts_gives_the_optimum(limits, sizes, seed
 
 
 @settings(max_examples=30, deadline=None)
-@given(st.integers(1, 25), CHANCE)
-def test_parts_that_are_searched_are_independent_sets_of_most_weight(size, seed):
+@given(st.integers(1, 25), SEED)
+def test_search_finds_the_independent_set_of_largest_gain(size, seed):
     """Any graph of clashes, not only those of phrases."""
     random = np.random.default_rng(seed)
     size = min(size, 10)
@@ -127,8 +127,8 @@ def random_conditions(random, m, n):
 
 
 @settings(max_examples=200, deadline=None)
-@given(SIZES, CHANCE, DIFFICULT)
-def test_constraints_are_met_at_the_least_cost(sizes, seed, kind):
+@given(SIZES, SEED, DIFFICULT)
+def test_decoding_under_constraints_finds_the_optimum(sizes, seed, kind):
     gains, source, target = gains_of(sizes, seed, kind)
     m, n, _ = sizes
     asked = random_conditions(np.random.default_rng(seed), m, n)
@@ -146,8 +146,8 @@ def test_supporters_may_need_supporters_themselves():
 
 
 @settings(max_examples=40, deadline=None)
-@given(SIZES, CHANCE)
-def test_the_programme_solves_all_at_once_and_its_relaxation_is_no_smaller(sizes, seed):
+@given(SIZES, SEED)
+def test_the_programme_finds_the_optimum_and_its_relaxation_is_a_bound(sizes, seed):
     gains, source, target = gains_of(sizes, seed)
     asked = random_conditions(np.random.default_rng(seed), sizes[0], sizes[1])
     s, t = (k.ravel() for k in np.indices(gains.shape))
@@ -162,8 +162,8 @@ def test_the_programme_solves_all_at_once_and_its_relaxation_is_no_smaller(sizes
 
 
 @settings(max_examples=50, deadline=None)
-@given(SIZES, CHANCE, DIFFICULT)
-def test_annealing_gives_an_alignment_that_is_no_better_than_the_best(sizes, seed, kind):
+@given(SIZES, SEED, DIFFICULT)
+def test_annealing_returns_a_valid_alignment(sizes, seed, kind):
     gains, source, target = gains_of(sizes, seed, kind)
     edits = anneal(gains, source, target, Schedule(), np.random.default_rng(seed))
     again = anneal(gains, source, target, Schedule(), np.random.default_rng(seed))
@@ -172,7 +172,7 @@ def test_annealing_gives_an_alignment_that_is_no_better_than_the_best(sizes, see
     assert -1e-9 <= sum(value[edit] for edit in found) <= best(value, *sizes) + 1e-9
 
 
-def test_annealing_mostly_finds_the_best_of_random_scores():
+def test_annealing_usually_finds_the_optimum_of_random_gains():
     hits = 0
     for seed in range(60):
         gains, source, target = gains_of((4, 3, 2), seed)
@@ -183,7 +183,7 @@ def test_annealing_mostly_finds_the_best_of_random_scores():
 
 
 def successors(edits, m, n, longest):
-    """Figure 2: every possible edit f, with what clashes with it taken away; in the decoder's order."""
+    """Figure 2: add every possible edit and remove what clashes with it; in the decoder's order."""
     every = [(s, t) for s in plain_spans(m, longest) for t in plain_spans(n, longest)]
     for edit in every:
         yield frozenset(e for e in edits if not tokens(e, m) & tokens(edit, m)) | {edit}
@@ -192,9 +192,9 @@ def successors(edits, m, n, longest):
 
 
 @settings(max_examples=40, deadline=None)
-@given(SIZES, CHANCE, st.floats(0.1, 40))
+@given(SIZES, SEED, st.floats(0.1, 40))
 def test_a_step_samples_successors_by_their_scores(sizes, seed, temperature):
-    """The same chance picks the same successor as the definition does, step after step."""
+    """The same samples select the same successors as by definition."""
     m, n, longest = sizes
     gains, source, target = gains_of(sizes, seed)
     value = table(gains, source, target)
@@ -205,16 +205,16 @@ def test_a_step_samples_successors_by_their_scores(sizes, seed, temperature):
         scores = np.array([sum(value[e] for e in chosen) for chosen in following])
         p = np.exp(scores) / np.exp(scores).sum()
         p = p ** (1 / temperature) / (p ** (1 / temperature)).sum()
-        edges, chance = np.cumsum(p), random.random()
-        if np.abs(edges - chance).min() < 1e-9:
+        edges, sample = np.cumsum(p), random.random()
+        if np.abs(edges - sample).min() < 1e-9:
             continue
-        state.step(temperature, chance)
-        expected = following[int(np.searchsorted(edges, chance, side="right"))]
+        state.step(temperature, sample)
+        expected = following[int(np.searchsorted(edges, sample, side="right"))]
         assert plain(state.edits, source, target) == expected
         assert state.score == pytest.approx(sum(value[e] for e in expected))
 
 
-def test_cold_steps_take_the_best_successor_however_large_the_scores():
+def test_cold_steps_take_the_best_successor_of_any_scale():
     gains, source, target = gains_of((3, 3, 2), 5)
     state = Annealing(gains * 1e6, source, target)
     state.step(1e-300, 0.999999)
@@ -222,7 +222,7 @@ def test_cold_steps_take_the_best_successor_however_large_the_scores():
 
 
 @pytest.mark.parametrize("wrong", [{"steps": 0}, {"temperature": 0.0}, {"cooling": 0.0}, {"cooling": 1.1}])
-def test_a_schedule_that_cannot_be_is_told(wrong):
+def test_invalid_schedules_are_errors(wrong):
     with pytest.raises(ConfigError, match=next(iter(wrong))):
         Schedule(**wrong)
 
@@ -238,7 +238,7 @@ def sentence(tags=TAGS, heads=HEADS):
     return Sentence(tuple(f"w{k}" for k in range(len(tags))), {"pos": tags, "head": heads})
 
 
-def test_modifiers_need_their_parents_and_prepositions_what_is_above_or_below():
+def test_modifiers_need_their_parents_and_prepositions_ancestors_or_descendants():
     pair = SentencePair(sentence(), sentence(("MD", "VB", "RP"), (1, -1, 1)))
     modifiers = [(0, {2}), (5, {6}), (7, {8})]
     prepositions = [(4, {3, 6, 5}), (9, {8})]
@@ -251,16 +251,16 @@ def test_modifiers_need_their_parents_and_prepositions_what_is_above_or_below():
     assert found(False, False) == []
 
 
-def test_tokens_with_nothing_above_or_below_are_free():
+def test_tokens_without_relatives_are_free():
     alone = sentence(("IN",), (-1,))
     assert conditions(SentencePair(alone, sentence(("DT", "NN"), (-1, -1))), True, True) == []
 
 
-def test_a_parse_that_goes_round_in_circles_ends():
+def test_a_parse_may_contain_cycles():
     pair = SentencePair(sentence(("IN", "NN", "DT"), (1, 0, 2)), sentence(("NN",), (-1,)))
     assert [(t, set(o)) for t, o in conditions(pair, True, True)] == [(0, {1}), (2, {2})]
 
 
-def test_heads_that_are_no_tokens_are_told():
+def test_invalid_heads_are_errors():
     with pytest.raises(ConfigError, match="heads"):
         conditions(SentencePair(sentence(heads=(2, 2, 3, -1, 3, 9, 4)), sentence()), True, True)

@@ -1,4 +1,4 @@
-"""MANLI-Exact: what its constraints over a parse do to alignments, and what they need."""
+"""MANLI-Exact: the effects of its constraints over a parse."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from jacana_torch.types import Sentence, SentencePair
 QUICK = {"wordnet": False, "vectors": None, "max_phrase": 2}
 
 
-def test_constraints_read_the_parse_and_are_switched_one_by_one():
+def test_each_constraint_can_be_switched_off():
     both = (True, False)
     requires = {(m, k): ManliExact(modifier=m, lineage=k).requires for m in both for k in both}
     assert requires.pop((False, False)) == ("lemma", "pos")
@@ -25,7 +25,7 @@ def links(aligner, pair, **switches):
     return other.align([pair])[0].sure
 
 
-def test_function_words_are_aligned_only_with_what_they_belong_to():
+def test_function_words_are_aligned_only_together_with_their_supporters():
     words = {"pos": ("DT", "NN", "IN"), "head": (1, -1, 1)}
     source = Sentence(("the", "lamp", "of"), {**words, "lemma": ("the", "lamp", "of")})
     target = Sentence(("the", "boat", "of"), {**words, "lemma": ("the", "boat", "of")})
@@ -44,8 +44,8 @@ def test_function_words_are_aligned_only_with_what_they_belong_to():
     assert links(aligner, related, modifier=True, lineage=True) == {(0, 0), (1, 1), (2, 2)}
 
 
-def test_a_loss_is_taken_where_it_lets_more_be_won():
-    """Aligning the nouns costs 1.5, and lets two words of 1 each be aligned."""
+def test_a_loss_is_accepted_if_it_permits_a_larger_gain():
+    """Aligning the nouns costs 1.5, and permits links of two words that gain 1 each."""
     words = {"pos": ("DT", "CD", "NN"), "head": (2, 2, -1)}
     source = Sentence(("the", "two", "lamps"), {**words, "lemma": ("the", "two", "lamps")})
     target = Sentence(("the", "two", "boats"), {**words, "lemma": ("the", "two", "boats")})

@@ -1,4 +1,4 @@
-"""MANLI's features, edit by edit, against their definitions in plain Python; likeness; gold as edits."""
+"""MANLI's features of every edit against their definitions in plain Python; similarity; gold edits."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from jacana_torch.systems.manli.phrase_similarity import (
 from jacana_torch.types import Alignment, Sentence, SentencePair
 
 PLAIN = Similarity(wordnet=False, vectors=None)
-CHANCE = st.integers(0, 2**32 - 1)
+SEED = st.integers(0, 2**32 - 1)
 
 
 def sentence(*tagged: str) -> Sentence:
-    """`word/tag` or `word/tag/lemma`, the lemma being the lower-case word otherwise."""
+    """Parse `word/tag` or `word/tag/lemma`; the default lemma is the lower-case word."""
     rows = [token.rsplit("/", token.count("/")) for token in tagged]
     lemmas = [row[2] if len(row) > 2 else row[0].lower() for row in rows]
     return Sentence(tuple(row[0] for row in rows), {"pos": [row[1] for row in rows], "lemma": lemmas})
@@ -55,8 +55,8 @@ def alike(x: Word, y: Word) -> float:
     return float(PLAIN.of([x, y], np.array([0]), np.array([1]))[0])
 
 
-def by_definition(pair: SentencePair, likeness: float, edit: tuple) -> Counter:
-    """The features of one edit, as §4.2 and the module say; the likeness of its phrases is given."""
+def by_definition(pair: SentencePair, similarity: float, edit: tuple) -> Counter:
+    """The features of one edit by definition (§4.2), given the similarity of its phrases."""
     (i, a), (j, b) = edit
     sides = (pair.source, pair.target)
     lemma = [[str(x).lower() for x in s.layer("lemma")] for s in sides]
@@ -86,8 +86,8 @@ def by_definition(pair: SentencePair, likeness: float, edit: tuple) -> Counter:
             out[f"no_constituent.{name}"] = 1
     out[f"size.{min(a, LARGE)}x{min(b, LARGE)}"] = 1
     if not is_eq:
-        out["similarity"], out["similarity*neighbours"] = likeness, likeness * matching
-        out.update({f"similarity>{level}": 1 for level in LEVELS if likeness > level})
+        out["similarity"], out["similarity*neighbours"] = similarity, similarity * matching
+        out.update({f"similarity>{level}": 1 for level in LEVELS if similarity > level})
     else:
         further = [(i - d, j - d) for d in (2, 3)] + [(i + a - 1 + d, j + b - 1 + d) for d in (2, 3)]
         out["EQ.further_neighbours"] = sum(equal(*cell) for cell in further)
@@ -99,8 +99,8 @@ def by_definition(pair: SentencePair, likeness: float, edit: tuple) -> Counter:
     return out
 
 
-def likeness_by_definition(pair: SentencePair, edit: tuple) -> float:
-    """Of both phrases the worse covered one: the mean of its words' best likeness in the other."""
+def similarity_by_definition(pair: SentencePair, edit: tuple) -> float:
+    """The mean of a phrase's words' best similarity in the other phrase; the lower of both means."""
     (i, a), (j, b) = edit
     words = words_of(pair.source)[i : i + a], words_of(pair.target)[j : j + b]
 
@@ -123,14 +123,14 @@ def test_every_edit_has_the_features_of_its_definition(number, longest):
             (int(spans.start[k]), int(spans.length[k])) for spans, k in ((problem.source, s), (problem.target, t))
         )
         found = dict(zip(columns.names, columns.features(problem, [(s, t)]).tolist(), strict=True))
-        likeness = max(known.get((s, t), 0.0), likeness_by_definition(pair, edit))
-        expected = by_definition(pair, likeness, edit)
+        similarity = max(known.get((s, t), 0.0), similarity_by_definition(pair, edit))
+        expected = by_definition(pair, similarity, edit)
         expected = {name: expected[name] for name in columns.names}
         assert found == pytest.approx(expected, abs=1e-5)
         assert gains[s, t] == pytest.approx(weights @ list(found.values()), abs=1e-9)
 
 
-def test_features_of_an_alignment_are_those_of_its_edits_and_score_what_it_scores():
+def test_features_of_an_alignment_sum_those_of_its_edits():
     extract = Extractor(PLAIN, 3)
     problem, columns = extract([PAIR])[0], extract.columns
     weights = np.random.default_rng(1).normal(size=len(columns.names))
@@ -141,7 +141,7 @@ def test_features_of_an_alignment_are_those_of_its_edits_and_score_what_it_score
     assert columns.base(problem, weights) == pytest.approx(10 * delete + 9 * insert)
 
 
-def test_company_does_not_change_features():
+def test_features_do_not_depend_on_other_pairs():
     extract = Extractor(PLAIN, 3)
     together = extract(PAIRS)
     for pair, among in zip(PAIRS, together, strict=True):
@@ -151,12 +151,12 @@ def test_company_does_not_change_features():
     assert extract([]) == []
 
 
-def test_layers_that_are_missing_are_told():
+def test_missing_layers_are_errors():
     with pytest.raises(MissingLayer, match="lemma"):
         Extractor(PLAIN, 2)([SentencePair(Sentence(("a",), {"pos": ("DT",)}), PAIR.target)])
 
 
-# Likeness
+# Similarity
 
 
 def like(a: str, b: str, similarity: Similarity = PLAIN) -> float:
@@ -166,7 +166,7 @@ def like(a: str, b: str, similarity: Similarity = PLAIN) -> float:
     return one
 
 
-def test_the_same_lemma_is_likest_and_other_forms_come_next():
+def test_equal_lemmas_are_most_similar_then_other_forms_of_a_word():
     assert like("went/go", "go/go") == 1.0
     assert like("colours", "colour") >= SAME_WORD and like("u.s.", "us") == SAME_WORD
     assert like("1,000", "1000") == SAME_WORD and like("bill", "william") == SAME_WORD
@@ -184,7 +184,7 @@ def test_rounding_does_not_change_the_similarity(monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["wordnet", "glove-840b", "mwa-ppdb"])
-def test_resources_say_more_than_spelling(name):
+def test_resources_add_to_spelling(name):
     if not resources.available(name):
         pytest.skip(f"the resource {name} is not on this machine")
     given = {"wordnet": {"wordnet": True}, "glove-840b": {"vectors": name}, "mwa-ppdb": {"ppdb": True}}[name]
@@ -193,15 +193,15 @@ def test_resources_say_more_than_spelling(name):
     assert like("buy", "purchase") < 0.2 < like("buy", "purchase", similarity)
 
 
-def test_resources_are_named_and_an_empty_name_is_told():
+def test_resources_are_declared_and_an_empty_name_is_an_error():
     assert Similarity(True, "glove-6b", True).resources == ("glove-6b", "mwa-ppdb", "wordnet")
     assert PLAIN.resources == () and Similarity(False, "/a/file.txt").resources == ()
     with pytest.raises(ConfigError, match="vectors"):
         Similarity(vectors="")
 
 
-def likeness_of(pair: SentencePair, source: str, target: str, similarity: Similarity = PLAIN) -> float:
-    """What the features say of two phrases of a pair."""
+def similarity_of(pair: SentencePair, source: str, target: str, similarity: Similarity = PLAIN) -> float:
+    """The similarity of two phrases of a pair, from the features."""
     problem = Extractor(similarity, 4)([pair])[0]
     numbers = []
     for side, spans, text in ((pair.source, problem.source, source), (pair.target, problem.target, target)):
@@ -211,31 +211,31 @@ def likeness_of(pair: SentencePair, source: str, target: str, similarity: Simila
     return float(problem.similarity[tuple(numbers)])
 
 
-def test_names_acronyms_and_words_written_apart_are_known():
+def test_names_acronyms_and_words_written_apart():
     pair = pair_of(
         "The/DT World/NNP Food/NNP Board/NNP thanked/VBD Maria/NNP Rossi/NNP by/IN e-mail/NN ./.",
         "Rossi/NNP got/VBD an/DT e/NN mail/NN from/IN the/DT WFB/NNP ./.",
     )
-    assert likeness_of(pair, "World Food Board", "WFB") == pytest.approx(0.9)
-    assert likeness_of(pair, "Maria Rossi", "Rossi") == pytest.approx(0.85)
-    assert likeness_of(pair, "e-mail", "e mail") == pytest.approx(0.9)
-    assert likeness_of(pair, "by e-mail", "e mail") < 0.9
+    assert similarity_of(pair, "World Food Board", "WFB") == pytest.approx(0.9)
+    assert similarity_of(pair, "Maria Rossi", "Rossi") == pytest.approx(0.85)
+    assert similarity_of(pair, "e-mail", "e mail") == pytest.approx(0.9)
+    assert similarity_of(pair, "by e-mail", "e mail") < 0.9
     flipped = pair.flip()
-    assert likeness_of(flipped, "WFB", "World Food Board") == pytest.approx(0.9)
-    assert likeness_of(flipped, "Rossi", "Maria Rossi") == pytest.approx(0.85)
+    assert similarity_of(flipped, "WFB", "World Food Board") == pytest.approx(0.9)
+    assert similarity_of(flipped, "Rossi", "Maria Rossi") == pytest.approx(0.85)
 
 
-def test_a_name_of_which_two_words_are_there_is_no_short_form():
+def test_a_name_with_two_words_in_the_other_sentence_is_not_shortened():
     pair = pair_of("Maria/NNP Rossi/NNP left/VBD", "Rossi/NNP saw/VBD Maria/NNP leave/VB")
-    assert likeness_of(pair, "Maria Rossi", "Rossi") == 0.5
+    assert similarity_of(pair, "Maria Rossi", "Rossi") == 0.5
 
 
 def test_entries_of_several_words_are_looked_up():
     if not resources.available("wordnet"):
         pytest.skip("the resource wordnet is not on this machine")
     pair = pair_of("She/PRP gave/VBD/give up/RP smoking/NN", "She/PRP quit/VBD smoking/NN")
-    assert likeness_of(pair, "gave up", "quit", Similarity(True, None)) >= 0.6
-    assert likeness_of(pair, "gave up", "quit") == 0
+    assert similarity_of(pair, "gave up", "quit", Similarity(True, None)) >= 0.6
+    assert similarity_of(pair, "gave up", "quit") == 0
 
 
 def test_acronyms():
@@ -264,8 +264,8 @@ def test_base_phrases_are_constituents(phrase, is_one):
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.integers(1, 4), st.integers(1, 3), CHANCE)
-def test_reachable_gold_is_the_nearest_alignment_there_is(m, n, seed):
+@given(st.integers(1, 4), st.integers(1, 3), SEED)
+def test_reachable_gold_is_the_nearest_alignment(m, n, seed):
     random = np.random.default_rng(seed)
     pair = SentencePair(
         *(sentence(*[f"{c}{k}{c * 9}/NN" for k in range(size)]) for c, size in (("x", m), ("y", n)))
@@ -287,7 +287,7 @@ def test_reachable_gold_is_the_nearest_alignment_there_is(m, n, seed):
 
     every = [frozenset().union(*map(links, edits)) for edits in alignments(m, n, 3) if all(map(whole, edits))]
     assert found in every
-    assert worth(found) == pytest.approx(max(map(worth, every)), abs=0.02)  # likeness breaks ties only
+    assert worth(found) == pytest.approx(max(map(worth, every)), abs=0.02)  # similarity breaks ties only
 
 
 def edits_of(gold: set, source: str, target: str, longest: int = 3) -> set:
@@ -306,7 +306,7 @@ def test_contiguous_links_become_phrases():
     assert edits_of({(0, 0), (1, 1)}, "a/NN b/NN", "c/NN d/NN") == {((0, 1), (0, 1)), ((1, 1), (1, 1))}
 
 
-def test_of_links_that_do_not_stand_together_the_likest_is_kept():
+def test_the_most_similar_of_separate_links_is_kept():
     source = "blackbird/NN and/CC bird/NN"
     assert edits_of({(0, 0), (2, 0)}, source, "birds/NNS") == {((2, 1), (0, 1))}
     assert edits_of({(0, 0), (2, 0)}, source, "blackbirds/NNS") == {((0, 1), (0, 1))}

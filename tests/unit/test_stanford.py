@@ -1,4 +1,4 @@
-"""The Stanford aligner: its search against every injective map, its features against plain loops, its learning."""
+"""The Stanford aligner: search against every injective map, features against plain loops, training."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def sentence(heads: list[int], words: str | None = None) -> Sentence:
 
 
 def model_of(heads: list[int], m: int, seed: int) -> Model:
-    """Few source tokens, all wanted: choices that clash."""
+    """Few source tokens that many target tokens choose."""
     random = np.random.default_rng(seed)
     target = tree(sentence(heads))
     unary = random.normal(size=(len(heads), m + 1)) + np.append(random.normal(2, 2, m), 0.0)
@@ -67,7 +67,7 @@ def value_of(model: Model, choice: tuple[int, ...]) -> float:
 
 @settings(max_examples=150)
 @given(heads(), st.integers(0, 4), st.integers(0, 2**32))
-def test_the_map_is_the_best_of_all(heads, m, seed):
+def test_search_finds_the_best_map(heads, m, seed):
     model = model_of(heads, m, seed)
     found = search(model)
     best = max(value_of(model, choice) for choice in every_map(len(heads), m))
@@ -78,7 +78,7 @@ def test_the_map_is_the_best_of_all(heads, m, seed):
 
 
 @given(heads(), st.integers(0, 4), st.integers(0, 2**32))
-def test_without_the_condition_it_is_max_product(heads, m, seed):
+def test_max_product_finds_the_best_map_that_need_not_be_injective(heads, m, seed):
     model = model_of(heads, m, seed)
     choice, value = best_tree(model, model.unary)
     best = max(value_of(model, choice) for choice in every_map(len(heads), m, twice=True))
@@ -86,7 +86,7 @@ def test_without_the_condition_it_is_max_product(heads, m, seed):
 
 
 @given(heads(9))
-def test_paths_are_what_the_tree_says(heads):
+def test_paths_against_ancestors(heads):
     found = paths(tree(sentence(heads)))
     m = len(heads)
 
@@ -125,7 +125,7 @@ def test_competitors_are_at_least_as_similar(sizes, seed):
 
 
 @pytest.mark.parametrize("k", range(0, len(EXAMPLES), 8))
-def test_a_map_scores_what_its_features_weigh(k):
+def test_the_score_of_a_map_is_that_of_its_features(k):
     aligner, random = plain(), np.random.default_rng(k)
     (problem,) = aligner.prepared([EXAMPLES[k].pair])
     n, m, _ = problem.cells.shape
@@ -144,7 +144,7 @@ def test_rounding_does_not_change_scores():
     assert (aligner._extract.scores(problem, weights * (1 + 1e-14)) == scores).all()
 
 
-def test_an_edge_is_told_by_its_relation_and_class():
+def test_edge_features_depend_on_relation_and_class():
     source = sentence([1, -1, 1], "owls eat eels").with_layers(deprel=("nsubj", "root", "dobj"))
     target = sentence([1, -1, 1, 1], "owls eat the .").with_layers(deprel=("nsubj", "root", "det", "punct"))
     aligner = plain()
@@ -157,7 +157,7 @@ def test_an_edge_is_told_by_its_relation_and_class():
     assert found[aligner.names.index("identical")] == 2 and found[aligner.names.index("content.link")] == 2
 
 
-def test_gold_keeps_as_many_links_as_a_map_holds():
+def test_an_injective_map_keeps_as_many_gold_links_as_possible():
     extract = Extractor(Lexicon(wordnet=False, vectors=None))
     rows = "b a c", "a b b d"
     (problem,) = extract([SentencePair(*(sentence([-1] * len(r.split()), r) for r in rows))])
@@ -170,7 +170,7 @@ def test_gold_keeps_as_many_links_as_a_map_holds():
     assert fewer.tolist() == [3, 0, 3, 3]
 
 
-def test_it_learns_and_goes_on(tmp_path):
+def test_training_and_resuming(tmp_path):
     steps: list[Step] = []
     aligner = plain(epochs=6)
     report = aligner.fit(EXAMPLES[:30], watch=steps.append)
@@ -187,7 +187,7 @@ def test_it_learns_and_goes_on(tmp_path):
     assert (aligner.weights != before).any()
 
 
-def test_what_was_learnt_before_an_interruption_is_kept():
+def test_an_interruption_keeps_the_weights():
     def stop(step: Step) -> None:
         if step.iteration == stop.at:
             raise KeyboardInterrupt
@@ -198,7 +198,7 @@ def test_what_was_learnt_before_an_interruption_is_kept():
         assert report.interrupted and report.iterations == {"aligned": stop.at} and aligner.weights is not None
 
 
-def test_batches_make_no_difference(monkeypatch):
+def test_results_do_not_depend_on_batches(monkeypatch):
     aligner = plain(epochs=2)
     aligner.fit(EXAMPLES)
     pairs = [e.pair for e in EXAMPLES]
@@ -208,7 +208,7 @@ def test_batches_make_no_difference(monkeypatch):
     assert parts == whole and [a.score for a in parts] == [a.score for a in whole]
 
 
-def test_what_cannot_be_is_told():
+def test_invalid_input_is_an_error():
     for kw in ({"epochs": 0}, {"seed": -1}, {"vectors": ""}):
         with pytest.raises(ConfigError, match=next(iter(kw))):
             Stanford(**kw)
@@ -228,7 +228,7 @@ def test_what_cannot_be_is_told():
             plain().align([SentencePair(sentence(bad, "an owl eats"), pair.target)])
 
 
-def test_weights_of_other_settings_are_told():
+def test_weights_of_other_settings_are_errors():
     aligner = plain(epochs=1)
     aligner.fit(EXAMPLES[:3])
     with pytest.raises(ConfigError, match="others"):

@@ -1,4 +1,4 @@
-"""Tree edit distance against every mapping of small trees, and the aligner that is made of it."""
+"""Tree edit distance against every mapping of small trees, and the aligner on top of it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from jacana_torch.types import Sentence, SentencePair
 
 
 def above(heads: list[int], a: int) -> list[int]:
-    """A node and what is above it, from below."""
+    """A node and its ancestors, bottom up."""
     out = [a]
     while heads[out[-1]] >= 0:
         out.append(heads[out[-1]])
@@ -44,7 +44,7 @@ def cost_of(mapped, put, m, n, delete, insert) -> int:
 
 
 def cheapest(one: list[int], other: list[int], put, delete: int, insert: int) -> int:
-    """By trying every set of pairs of nodes that keeps both relations."""
+    """The cost of the cheapest mapping, by enumeration."""
     m, n = len(one), len(other)
     best = delete * m + insert * n
     for k in range(1, min(m, n) + 1):
@@ -106,7 +106,7 @@ def test_the_mapping_is_the_cheapest_of_all(data):
 
 
 @given(st.lists(st.tuples(tree(40), tree(25)), min_size=1, max_size=6), st.integers(0, 2**32))
-def test_large_trees_are_mapped_alone_as_among_others_and_back(pairs, seed):
+def test_large_trees_are_mapped_alike_alone_in_batches_and_flipped(pairs, seed):
     random = np.random.default_rng(seed)
     puts = [random.integers(-500, 4000, (len(b), len(a))).tolist() for a, b in pairs]
     together = run(pairs, puts, 1000, 1100)
@@ -148,21 +148,21 @@ OAKS = SentencePair(
 )
 
 
-def test_what_moved_is_found_by_editing_again():
+def test_moved_words_are_found_in_a_second_round():
     once, again = (Ted(wordnet=False, rounds=k).align([OAKS])[0] for k in (1, 5))
     assert once.links == [(0, 1), (1, 2), (2, 3), (4, 4)]
     assert again.links == [*once.links, (5, 0)]
     assert once.score == again.score == -3 / 11  # two deleted, one inserted
 
 
-def test_renaming_costs_and_links_nothing():
+def test_renamed_nodes_have_a_cost_and_no_link():
     one = SentencePair(sentence("dogs bark", [1, -1]), sentence("cats bark", [1, -1]))
     for rename, cost in ((1.0, 1.0), (0.5, 0.5), (3.0, 2.0)):
         (found,) = Ted(rename=rename, wordnet=False).align([one])
         assert found.links == [(1, 1)] and found.score == -cost / 4
 
 
-def test_sides_without_words_are_all_deleted_or_inserted():
+def test_empty_sentences():
     empty = Sentence((), {"head": (), "lemma": (), "pos": ()})
     pairs = [SentencePair(OAKS.source, empty), SentencePair(empty, OAKS.target), SentencePair(empty, empty), OAKS]
     found = Ted(delete=2.0, wordnet=False).align(pairs)
@@ -170,7 +170,7 @@ def test_sides_without_words_are_all_deleted_or_inserted():
     assert [a.score for a in found[:3]] == [-2.0, -1.0, 0.0]
 
 
-def test_batches_make_no_difference(monkeypatch):
+def test_results_do_not_depend_on_batches(monkeypatch):
     pairs = [OAKS, OAKS.flip(), SentencePair(OAKS.source, OAKS.source)] * 7
     whole = Ted(wordnet=False).align(pairs)
     monkeypatch.setattr(module, "AT_ONCE", 500)
@@ -190,32 +190,33 @@ def test_preferences_among_edits_of_one_cost(n):
 
 
 @pytest.mark.skipif(not resources.available("wordnet"), reason="WordNet is not on this machine")
-def test_wordnet_makes_words_the_same():
+def test_wordnet_relates_words():
     pair = SentencePair(sentence("lawyers met", [1, -1]), sentence("attorneys met", [1, -1]))
     lemmas = [{"lemma": ("lawyer", "meet")}, {"lemma": ("attorney", "meet")}]
     pair = SentencePair(pair.source.with_layers(**lemmas[0]), pair.target.with_layers(**lemmas[1]))
     assert Ted(wordnet=False).align([pair])[0].links == [(1, 1)]
     assert Ted().align([pair])[0].links == [(0, 0), (1, 1)]
-    both = SentencePair(sentence("lawyer", [-1]), sentence("attorney lawyer", [-1, -1]))
-    assert Ted().align([both])[0].links == [(0, 1)]  # the equal word, although the other is as near
+    for words in ("attorney lawyer", "lawyer attorney"):  # the equal word, although the other is as near
+        both = SentencePair(sentence("lawyer", [-1]), sentence(words, [-1, -1]))
+        assert Ted().align([both])[0].links == [(0, words.split().index("lawyer"))]
     derived = SentencePair(sentence("arrival bread", [-1, 0]), sentence("bread arrive", [1, -1]))
     derived = SentencePair(derived.source.with_layers(pos=("NN", "NN")), derived.target)
     assert Ted().align([derived])[0].links == [(0, 1), (1, 0)]
 
 
 @pytest.mark.parametrize("heads", [[1, 2, 0], [1, 0, -1], [5, -1, 1], [-2, -1, 1]])
-def test_what_is_no_tree_is_told(heads):
+def test_invalid_trees_are_errors(heads):
     bad = SentencePair(OAKS.source, sentence("a b c", heads))
     with pytest.raises(JacanaError, match="a b c"):
         Ted(wordnet=False).align([OAKS, bad])
 
 
-def test_its_own_head_is_a_root():
+def test_a_token_that_is_its_own_head_is_a_root():
     loop = SentencePair(sentence("dogs bark", [1, 1]), sentence("cats bark", [1, -1]))
     assert Ted(wordnet=False).align([loop])[0].links == [(1, 1)]
 
 
-def test_what_cannot_be_is_told():
+def test_invalid_input_is_an_error():
     for kw in ({"rename": 0.0}, {"delete": -1.0}, {"rename": 1001.0}, {"insert": float("nan")}, {"rounds": 0}):
         with pytest.raises(ConfigError, match=next(iter(kw))):
             Ted(**kw)
@@ -238,7 +239,7 @@ def test_msr_dev(data_root):
 
 
 @given(st.lists(tree(12), min_size=1, max_size=4), st.data())
-def test_what_is_left_hangs_on_what_is_left_above_it(trees, data):
+def test_removed_tokens_pass_their_children_up(trees, data):
     size = np.array([len(heads) for heads in trees])
     first = np.cumsum(size) - size
     flat = [h + s if h >= 0 else -1 for heads, s in zip(trees, first.tolist(), strict=True) for h in heads]

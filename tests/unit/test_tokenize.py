@@ -1,4 +1,4 @@
-"""The tokenizer: what is split and what stays whole, that nothing is lost, and that no text takes it long."""
+"""The tokenizer: what is split, what stays whole, that nothing is lost, and linear time."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ PIECES = st.lists(
 
 
 @given(st.one_of(NASTY, PIECES))
-def test_offsets_cover_all_that_is_seen(text):
+def test_offsets_cover_all_visible_characters(text):
     at = 0
     between = []
     for start, end in spans(text):
@@ -95,8 +95,8 @@ def test_offsets_cover_all_that_is_seen(text):
     assert tokens == tokenize(text)
 
 
-def test_patterns_that_look_over_blanks():
-    """All that looks back or forward, beside all that it may see there, over one blank or several."""
+def test_patterns_that_look_across_blanks():
+    """Every pattern that looks back or ahead, beside what it looks for, across one or several blanks."""
     left = ["No.", "A.", "I.", "(B.", "Mr.", "pre-", "x)", "-", "cannot", "PhD", "e\u0301."]
     right = ["and", "or", "to", "Ito", "5", ".25", "-5", "+", ":-)", "cannot", "PhD", "and-or", "é"]
     blanks = ["", " ", "  ", "   ", "    ", "\t", " \n "]
@@ -122,7 +122,7 @@ JUNK = [
 
 @pytest.mark.parametrize("unit", JUNK, ids=ascii)
 def test_time_is_linear_on_junk(unit):
-    """100 kB in well under a second each, twice; what is quadratic takes minutes."""
+    """100 kB take well under a second; quadratic time takes minutes."""
     text = unit * (100_000 // len(unit))
     begin = time.process_time()
     found = spans(text)

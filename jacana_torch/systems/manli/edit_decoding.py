@@ -334,9 +334,7 @@ def decode_under(gains: np.ndarray, source: Spans, target: Spans, required: Sequ
     gain = gains[s, t].astype(np.float64)
     covers = cover(source, target, s, t)
     useful, before = gain > 0, np.zeros(len(gain), dtype=bool)
-    while (
-        useful != before
-    ).any():  # a loss can only pay by supporting a useful edit, which may need support itself
+    while (useful != before).any():  # a loss pays only by supporting a useful edit, and may need support
         active, before = covers[:, useful].any(axis=1), useful
         supporters = sorted({other for token, others in required if active[token] for other in others})
         useful = useful | covers[supporters].any(axis=0)

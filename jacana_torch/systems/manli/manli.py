@@ -21,8 +21,8 @@ from .phrase_similarity import Similarity, coverage
 log = logging.getLogger(__name__)
 
 AT_ONCE = 2_000_000  # edits of the pairs whose features are computed together
-# Training anneals pairs with more positive gains, which young weights give to many edits. On 60 pairs of Edinburgh,
-# 6 epochs take 1.5 s with this limit, 20 s by exact decoding alone, 5.6 s by annealing alone.
+# Pairs with more positive gains are annealed in training: young weights like many edits. Six epochs on 60 pairs of
+# Edinburgh take 1.5 s with this limit, 20 s by exact decoding alone, and 5.6 s by annealing alone.
 RAW = 200
 SPURIOUS = 0.9  # cost of a phrase's link that gold lacks; below 1, so that runs of links are merged
 _TIE = 1e-3
