@@ -89,6 +89,11 @@ def by_hand(text: str) -> list[str]:
             "It/PRP could/MD have/VB been/VBN being/VBG built/VBN",
             "It nsubj built, could aux built, have aux built, been aux built, being aux built, built root -",
         ),
+        (  # from five auxiliaries on, the first ones depend on another auxiliary
+            "It/PRP could/MD have/VB been/VBN being/VBG been/VBN built/VBN",
+            "It nsubj built, could aux been, have aux built, been aux built, being aux built, been aux built, "
+            "built root -",
+        ),
         (
             "a/DT map/NN of/IN Crete/NNP and/CC Rhodes/NNP",
             "a det map, map root -, of prep map, Crete pobj of, and cc Crete, Rhodes conj Crete",

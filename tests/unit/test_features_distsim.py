@@ -203,6 +203,11 @@ def test_dependency_contexts_are_relation_and_head():
     assert (similarity[0] > 0).all() and similarity[1][[2, 5]] == pytest.approx(1.0) and not similarity[2].any()
 
 
+def test_contexts_as_frequent_as_expected_are_not_kept():
+    assert count_vectors(sentences_of("a a"), min_count=1).counts.nnz == 0
+    assert count_vectors(sentences_of("a b"), min_count=1).counts.nnz == 2
+
+
 def test_only_the_strongest_contexts_are_kept():
     vectors = count_vectors(sentences_of(CORPUS), window=3, min_count=1, max_contexts=2)
     assert np.diff(vectors.counts.indptr).max() == 2

@@ -173,6 +173,7 @@ latin = st.text("abcdest-", min_size=1, max_size=9)
 @example("e\u0301", "é")
 @example("İ", "i̇")
 @example("𝕏", "𝕐")
+@example("a" * 45 + "z", "z")  # letters in common far from the start
 def test_measures_equal_the_twin(a, b):
     got = dict(zip(MEASURES, similarities(word_pairs((a, b)))[0].tolist(), strict=True))
     assert got == pytest.approx(measures(a.lower(), b.lower()), abs=1e-6)
