@@ -1,4 +1,4 @@
-"""The command line as people meet it: pipes, bad lines, bad bytes, interrupts; with a small trained model."""
+"""The command line in use: pipes, bad lines, bad bytes, interrupts; with a small trained model."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_formats_agree(cli, model, tmp_path):
     assert [" ".join(line.split()[:3]) for line in numbered] == links
 
 
-def test_confidences_only_where_asked_for(cli, model):
+def test_confidences_only_with_the_option(cli, model):
     line = "red dog\tred dog\n"
     assert "confidence" not in json.loads(whole(cli("align", "--model", model, "--to", "jsonl", stdin=line)))
     with_them = json.loads(whole(cli("align", "--model", model, "--to", "jsonl", "--confidence", stdin=line)))
@@ -83,8 +83,8 @@ def test_confidences_only_where_asked_for(cli, model):
     assert (code, out) == (2, "") and "--to jsonl" in err
 
 
-def test_symmetrize_changes_the_way_directions_join(cli, model):
-    line = "dog dog red\tdog red\n"  # two dogs for one: the directions disagree
+def test_symmetrize_changes_how_directions_are_combined(cli, model):
+    line = "dog dog red\tdog red\n"  # two dogs for one: the directions differ
     forward, union, intersection = (
         set(whole(cli("align", "--model", model, "--symmetrize", s, stdin=line)).split())
         for s in ("forward", "union", "intersection")
@@ -94,7 +94,7 @@ def test_symmetrize_changes_the_way_directions_join(cli, model):
     assert code == 2 and "grow-diag-final-and" in err
 
 
-def test_a_bad_line_ends_it_after_what_came_before(cli, model, tmp_path):
+def test_a_bad_line_ends_the_run_after_the_lines_before_it(cli, model, tmp_path):
     file = tmp_path / "pairs.txt"
     file.write_text("red\tred\ndog\tdog\nno tab here\nbook\tbook\n")
     code, out, err = cli("align", str(file), "--from", "text", "--model", model)
@@ -104,14 +104,14 @@ def test_a_bad_line_ends_it_after_what_came_before(cli, model, tmp_path):
     assert (code, out) == (2, "0-0\n") and ":2:" in err
 
 
-def test_skip_bad_keeps_the_lines_in_step_and_says_how_many(cli, model):
+def test_skip_bad_keeps_one_line_per_line_and_reports_a_count(cli, model):
     text = b"red\tred\nno tab\n\xff\xfe\tdog\ndog\tdog\n"
     code, out, err = cli("align", "--model", model, "--skip-bad", stdin=text)
     assert (code, out) == (0, "0-0\n\n\n0-0\n")
     assert "2 bad" in err and "<stdin>:2:" in err and "<stdin>:3:" in err
 
 
-def test_an_output_file_is_whole_or_not_there(cli, model, tmp_path):
+def test_an_output_file_is_complete_or_absent(cli, model, tmp_path):
     target = tmp_path / "out.talp"
     assert whole(cli("align", "--model", model, "--output", str(target), stdin="red\tred\n")) == ""
     assert target.read_text() == "0-0\n"
@@ -119,7 +119,7 @@ def test_an_output_file_is_whole_or_not_there(cli, model, tmp_path):
     assert code == 2 and target.read_text() == "0-0\n" and os.listdir(tmp_path) == ["out.talp"]
 
 
-def test_random_bytes_are_an_error_and_no_mess(cli, model):
+def test_random_bytes_are_a_short_error(cli, model):
     code, out, err = cli("align", "--model", model, stdin=Random(7).randbytes(100_000))
     assert (code, out) == (2, "") and "<stdin>:1:" in err
     assert len(err) < 500 and all(character.isprintable() or character == "\n" for character in err)
@@ -140,15 +140,15 @@ def test_random_bytes_are_an_error_and_no_mess(cli, model):
         ([], "align"),
     ],
 )
-def test_mistakes_are_told_with_exit_code_2(cli, model, arguments, says, tmp_path, monkeypatch):
+def test_mistakes_have_a_message_and_exit_code_2(cli, model, arguments, says, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     code, out, err = cli(*[model if word == "MODEL" else word for word in arguments], stdin="red\tred\n")
     assert (code, out) == (2, "") and says in err and "Traceback" not in err
     assert os.listdir(tmp_path) == []
 
 
-def test_a_lack_of_memory_is_told_in_a_line(cli, monkeypatch):
-    """A machine's limit is not to be tried out: the command fails as numpy does at too large an array."""
+def test_a_lack_of_memory_is_a_message_of_one_line(cli, monkeypatch):
+    """Not at a machine's real limit: the command fails as numpy does for too large an array."""
 
     def too_large(*_, **__):
         raise MemoryError("Unable to allocate 298. GiB")
@@ -158,7 +158,7 @@ def test_a_lack_of_memory_is_told_in_a_line(cli, monkeypatch):
     assert (code, out, err.count("\n")) == (2, "", 1) and "298. GiB" in err and "split" in err
 
 
-def test_messages_are_fit_for_a_terminal():
+def test_messages_are_safe_for_a_terminal():
     assert presentable("a\x1b[31mb\r\udcff\x85é\n") == "a\\x1b[31mb\\r\\udcff\\x85é\n"
     assert len(presentable("x" * 10**6)) < 3000
 
@@ -166,7 +166,7 @@ def test_messages_are_fit_for_a_terminal():
 WORD = SentencePair(Sentence(("a",)), Sentence(("a",)))
 
 
-def test_an_endless_input_is_taken_as_it_is_needed():
+def test_an_endless_input_is_read_on_demand():
     taken = 0
 
     def endless():
@@ -179,7 +179,7 @@ def test_an_endless_input_is_taken_as_it_is_needed():
     assert sizes == [FIRST_BATCH, 50, 50] and taken == sum(sizes)
 
 
-def test_of_long_pairs_a_batch_takes_fewer():
+def test_a_batch_of_long_pairs_is_smaller():
     long = SentencePair(Sentence(("a",) * 30), Sentence(("a",) * 20))
     pairs = [long] * 3 + [WORD] * 20 + [long] * 5
     taken = list(_batches(map(Example, pairs), lambda given: 10, 1200))
@@ -198,10 +198,10 @@ def test_batches_shrink_towards_the_end_of_a_file_of_known_size():
     assert sizes[0] == FIRST_BATCH and sizes[1:] == sorted(sizes[1:], reverse=True)
     assert sizes.count(largest) > 10 and sizes[-2] == LAST_BATCHES
     alone = partial(_size, largest, 1, lambda: 0.99)
-    assert [alone(0), alone(5000)] == [FIRST_BATCH, largest]  # nobody waits for anybody
+    assert [alone(0), alone(5000)] == [FIRST_BATCH, largest]  # one worker waits for no other
 
 
-def test_a_failing_input_gives_all_that_came_before():
+def test_pairs_before_an_error_are_aligned():
     def failing():
         yield from [Example(WORD)] * 7
         raise CorpusError("broken", "x", 8)
@@ -213,7 +213,7 @@ def test_a_failing_input_gives_all_that_came_before():
     assert got == [3, 3, 1]
 
 
-def test_what_comes_slowly_does_not_wait_for_a_batch_to_be_full(monkeypatch):
+def test_slow_input_does_not_wait_for_a_full_batch(monkeypatch):
     monkeypatch.setattr("jacana_torch.cli.align.LONGEST_GATHERING", 0.05)
 
     def slow():
@@ -249,7 +249,7 @@ def test_a_pipe_from_align_to_evaluate(cli, model, tmp_path):
     assert "links:all|n:3" in shown
 
 
-def test_evaluate_names_what_does_not_match(cli, tmp_path):
+def test_evaluate_names_the_file_that_does_not_match(cli, tmp_path):
     gold = tmp_path / "gold.pharaoh"
     gold.write_text("a b ||| a ||| 0-0\nc ||| d ||| \n")
     guess = tmp_path / "guess.pharaoh"
@@ -275,7 +275,7 @@ def test_convert_there_and_back(cli, tmp_path):
     assert "0-0 1p1" in out
 
 
-def test_convert_skips_bad_items_only_when_told(cli, tmp_path):
+def test_convert_skips_bad_items_only_with_the_option(cli, tmp_path):
     source = tmp_path / "a.talp"
     source.write_text("a\tb\t0-0\na\tb\t0-9\na\tb\t0p0\n")
     target = tmp_path / "b.jsonl"
@@ -294,12 +294,12 @@ def test_resources_are_listed(cli):
 
 
 @pytest.mark.parametrize("command", ["align", "evaluate", "convert", "train", "models", "resources"])
-def test_every_command_explains_itself_with_examples(cli, command):
+def test_every_command_has_help_with_examples(cli, command):
     out = whole(cli(command, "--help"))
     assert f"jacana-torch {command}" in out and "examples:" in out
 
 
-def test_train_takes_hydra_options_as_they_are(cli):
+def test_train_passes_options_to_hydra(cli):
     out = whole(cli("train", "--cfg", "job", "features=[string]", "~annotate", "seed=7"))
     assert "seed: 7" in out and "jacana_torch.features.families.string.String" in out and "\nannotate:" not in out
 
@@ -314,14 +314,14 @@ def test_train_takes_hydra_options_as_they_are(cli):
         ("data.train=[]", "data.train"),
     ],
 )
-def test_mistakes_in_overrides_are_told(override, says, tmp_path):
+def test_mistakes_in_overrides_have_a_message(override, says, tmp_path):
     settings = ["annotate=none", "features=[string]", f"data.root={tmp_path}", f"hydra.run.dir={tmp_path}/run"]
     process = started("train", *settings, override)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 2 and out == b"" and says in err.decode() and b"Traceback" not in err
 
 
-def test_utf8_comes_out_whatever_the_locale(tmp_path):
+def test_output_is_utf8_in_every_locale(tmp_path):
     (tmp_path / "a.talp").write_text("caf\u00e9 \U0001f600\tb\t0-0\n", encoding="utf-8")
     environment = {"LC_ALL": "C", "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
     process = started("convert", str(tmp_path / "a.talp"), "-", "--to", "jsonl", **environment)
@@ -330,7 +330,7 @@ def test_utf8_comes_out_whatever_the_locale(tmp_path):
     assert json.loads(out.decode("utf-8"))["source"] == ["caf\u00e9", "\U0001f600"]
 
 
-def test_a_reader_that_goes_away_is_no_error(tmp_path):
+def test_a_closed_pipe_is_no_error(tmp_path):
     big = tmp_path / "big.talp"
     big.write_text("a b c d e f\ta b c d e f\t0-0 1-1 2-2 3-3\n" * 20000)
     process = started("convert", str(big), "-", "--to", "jsonl")

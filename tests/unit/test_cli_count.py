@@ -1,4 +1,4 @@
-"""`jacana-torch count`: a corpus in, vectors that the distsim family reads out."""
+"""`jacana-torch count`: count vectors that the distsim family reads."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def counts(tmp_path):
     return out
 
 
-def test_words_of_one_company_are_alike(counts):
+def test_words_of_the_same_contexts_are_similar(counts):
     vectors = CountedVectors.load(counts)
     cat, dog, walls = vectors.lookup(["cat", "dog", "walls"])
     near, far = vectors.similarity(np.array([cat, cat]), np.array([dog, walls])).max(axis=1)
@@ -39,7 +39,7 @@ def test_the_family_reads_them(counts):
     assert best[0] > 0.9 and best[1] < 0.1
 
 
-def test_others_may_read_the_file(counts):
+def test_other_users_can_read_the_file(counts):
     assert stat.S_IMODE(counts.stat().st_mode) & 0o044 == 0o044
 
 
@@ -48,7 +48,7 @@ def test_a_missing_corpus_is_a_mistake(tmp_path, capsys):
     assert "none.txt" in capsys.readouterr().err and not (tmp_path / "out.npz").exists()
 
 
-def test_a_folder_that_is_not_there_is_a_mistake(tmp_path, capsys):
+def test_a_missing_folder_is_a_mistake(tmp_path, capsys):
     (tmp_path / "in.txt").write_text("a cat\ta dog\n")
     assert main(["count", str(tmp_path / "in.txt"), str(tmp_path / "no" / "out.npz"), "--min-count", "1"]) == 2
     assert f"{tmp_path}/no/out.npz: cannot be written" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""How far `align` is: nothing in a pipe, nothing in the first second, then figures on a terminal's one line."""
+"""Progress of `align`: nothing in a pipe or in the first second, then numbers on one line of a terminal."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ pty = pytest.importorskip("pty", reason="needs a terminal, which this system has
 
 
 class Terminal:
-    """A terminal as seen from behind the glass."""
+    """A terminal, and what it shows."""
 
     def __init__(self) -> None:
         self.ours, self.theirs = pty.openpty()
         self.stream = open(self.theirs, "w", closefd=False)
 
     def text(self) -> str:
-        """All that it was told; the kernel passes that on in its own time."""
+        """All output so far; the kernel passes it on after a while."""
         self.stream.flush()
         seen = b""
         while select.select([self.ours], [], [], 0.5)[0]:
@@ -54,12 +54,12 @@ def drawn(terminal: Terminal, fraction: float | None) -> str:
     return terminal.text()
 
 
-def test_figures_on_a_terminal(terminal, monkeypatch):
+def test_numbers_on_a_terminal(terminal, monkeypatch):
     monkeypatch.setattr(align, "SHOWN_AFTER", 0.0)
     monkeypatch.setattr(align, "REDRAWN_AFTER", 0.0)
     text = drawn(terminal, 0.25)
     assert "25%" in text and re.search(r"4,500 pairs, [\d,]+/s", text) and "0:00:0" in text
-    text = drawn(terminal, None)  # whoever reads a pipe knows no share
+    text = drawn(terminal, None)  # of a pipe, no share is known
     assert "%" not in text and re.search(r"4,500 pairs, [\d,]+/s", text)
 
 
@@ -75,7 +75,7 @@ def test_the_workers_stop_with_the_display(terminal):
     assert list(given) == []
 
 
-def test_no_thread_is_in_the_way_of_workers(terminal, monkeypatch):
+def test_no_thread_prevents_forking(terminal, monkeypatch):
     from jacana_torch.util.parallel import usual_method
 
     before = usual_method()
@@ -88,7 +88,7 @@ def test_no_thread_is_in_the_way_of_workers(terminal, monkeypatch):
 
 
 @pytest.mark.parametrize("to_file", [True, False])
-def test_no_figures_among_links_on_a_terminal(terminal, monkeypatch, model, tmp_path, to_file):
+def test_no_numbers_among_links_on_a_terminal(terminal, monkeypatch, model, tmp_path, to_file):
     """Links on the terminal show the progress themselves."""
     monkeypatch.setattr(align, "SHOWN_AFTER", 0.0)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"red dog\tdog\n" * 100)))

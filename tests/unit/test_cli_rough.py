@@ -1,4 +1,4 @@
-"""What people really feed a command: junk, nothing, very much, odd letters, broken models; as a process."""
+"""Rough input to a process: random bytes, empty files, very long lines, odd characters, broken models."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_a_line_of_three_thousand_tokens():
     assert lines[1].split() == [f"{k + 1000}-{k}" for k in range(200)]
 
 
-def test_a_pair_beyond_measure_is_told_to_be_split():
+def test_an_enormous_pair_is_an_error_with_advice():
     line = " ".join(["x"] * 5000)
     code, out, err = align(f"a\ta\n{line}\t{line}\n".encode(), "--batch-size", "1")
     assert code == 2 and out == "0-0\n" and "5000 x 5000" in err and "split" in err

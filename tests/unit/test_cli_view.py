@@ -48,7 +48,7 @@ def test_one_file_to_stdout(folder, capsys):
     ]
 
 
-def test_a_model_aligns_text_and_says_why(folder, capsys):
+def test_a_model_aligns_text_and_gives_reasons(folder, capsys):
     assert main(["view", "pairs.txt", "--model", "core"]) == 0
     data = held(capsys.readouterr().out)
     ((_, source, _, links, why),) = data["pairs"]
@@ -58,12 +58,12 @@ def test_a_model_aligns_text_and_says_why(folder, capsys):
         assert all(0 <= name < len(data["features"]) for name in reasons[4::2]) and len(reasons) == 10
 
 
-def test_a_model_is_held_against_gold_and_explains_what_it_missed(folder, capsys):
+def test_a_model_is_compared_with_gold_and_explains_what_it_missed(folder, capsys):
     assert main(["view", "gold.jsonl", "--model", "core"]) == 0
     data = held(capsys.readouterr().out)
     assert data["files"] == ["gold.jsonl", "core"]
     flat, why = data["pairs"][0][3:]
-    assert all(0 <= chance <= 1000 for chance in flat[3::4]) and all(why)
+    assert all(0 <= posterior <= 1000 for posterior in flat[3::4]) and all(why)
 
 
 def test_a_model_gives_reasons_for_the_links_of_a_file(folder, capsys):

@@ -1,4 +1,4 @@
-"""Several processes at the command line: the same output, and they go when whoever needs them goes."""
+"""Several processes at the command line: the output is the same, and workers end with the main process."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def many_pairs(folder: Path, lines: int, bad: int | None = None) -> Path:
 
 
 def apart(*arguments: str) -> tuple[int, str, str]:
-    """As the fixture cli, in a process that has no threads, so that workers are forked as they usually are."""
+    """As the fixture cli, but in a process without threads, so that workers are forked as usual."""
     process = started(*arguments)
     out, err = process.communicate(timeout=120)
     return process.returncode, out.decode(), err.decode()
@@ -41,19 +41,19 @@ def test_workers_are_as_confident(cli, model, tmp_path):
     given += ["--to", "jsonl", "--confidence"]
     outputs = whole(cli(*given, "--workers", "1")), whole(apart(*given, "--workers", "3"))
     for alone, shared in zip(*(map(json.loads, out.splitlines()) for out in outputs), strict=True):
-        for field in ("confidence", "score"):  # the last bit depends on which words were met before
+        for field in ("confidence", "score"):  # the last bit depends on which words came before
             assert shared.pop(field, {}) == pytest.approx(alone.pop(field, {}), abs=1e-12)
         assert alone == shared
 
 
 @pytest.mark.parametrize("options", [[], ["--pretokenized"], ["--to", "jsonl"], ["--skip-bad"]])
-def test_workers_make_no_difference(cli, model, tmp_path, options):
+def test_results_do_not_depend_on_workers(cli, model, tmp_path, options):
     path = many_pairs(tmp_path, 300, bad=211 if "--skip-bad" in options else None)
     given = ["align", str(path), "--from", "text", "--model", model, "--batch-size", "16", *options]
-    code, alone, told = cli(*given, "--workers", "1")
+    code, alone, messages = cli(*given, "--workers", "1")
     assert (code, alone.count("\n")) == (0, 300)
-    assert apart(*given, "--workers", "3") == (code, alone, told)
-    assert ("2 bad" in told or "1 bad" in told) == ("--skip-bad" in options)
+    assert apart(*given, "--workers", "3") == (code, alone, messages)
+    assert ("2 bad" in messages or "1 bad" in messages) == ("--skip-bad" in options)
 
 
 def test_spawned_workers_load_the_model_for_themselves(cli, model, tmp_path, monkeypatch):
@@ -64,18 +64,18 @@ def test_spawned_workers_load_the_model_for_themselves(cli, model, tmp_path, mon
 
 
 def test_workers_annotate_for_a_device_that_has_one_process(model, tmp_path):
-    """The way of all devices but the processor, gone by the processor."""
+    """The path of all devices except the CPU, taken by a CPU."""
     pairs = [e.pair for e in corpora.read(many_pairs(tmp_path, 300), "text")]
     batches = [pairs[k : k + 16] for k in range(0, 300, 16)]
     plain = Aligning(model)
-    assert plain.model and len(pickle.dumps(plain)) < 1000  # what travels is its recipe
+    assert plain.model and len(pickle.dumps(plain)) < 1000  # it is pickled without the model
     other = Aligning(model, device="cpu:0")
     expected = list(_outcomes(plain, batches, 1))
     assert list(_outcomes(other, batches, 2)) == expected
     assert any(pair is not None for _, found in expected for pair, _ in found)  # tokenised anew
 
 
-def test_a_bad_line_ends_it_after_what_came_before_with_workers_too(cli, model, tmp_path):
+def test_a_bad_line_ends_the_run_of_workers_after_the_lines_before_it(cli, model, tmp_path):
     path = many_pairs(tmp_path, 200, bad=150)
     code, out, err = apart(
         "align", str(path), "--from", "text", "--model", model, "--batch-size", "8", "--workers", "2"
@@ -91,7 +91,7 @@ def children(process: subprocess.Popen) -> list[int]:
 
 
 def working(model: str, *options: str) -> tuple[subprocess.Popen, list[int]]:
-    """A run in the midst of its work, with its workers."""
+    """Start a run and return it with its workers, at work."""
     given = ["align", "/dev/stdin", "--from", "text", "--model", model, "--batch-size", "4", "--workers", "2"]
     process = started(*given, *options)
     feed = threading.Thread(target=_feed, args=(process.stdin,), daemon=True)
@@ -107,7 +107,7 @@ def _feed(stream) -> None:
     try:
         while True:
             stream.write(b"red dog\tdog\n" * 1000)
-    except (OSError, ValueError):  # whoever read is gone
+    except (OSError, ValueError):  # the reader is gone
         pass
 
 
@@ -120,7 +120,7 @@ def gone(numbers: list[int]) -> bool:
     return False
 
 
-def test_a_reader_that_goes_away_stops_the_workers(model):
+def test_a_closed_pipe_stops_the_workers(model):
     process, workers = working(model)
     process.stdout.readline()
     process.stdout.close()
@@ -132,7 +132,7 @@ def test_ctrl_c_stops_the_workers(model):
     process, workers = working(model)
     process.stdout.readline()
     threading.Thread(target=process.stdout.read, daemon=True).start()
-    for number in workers:  # a terminal sends it to all, and none of them should say a word
+    for number in workers:  # a terminal sends it to all processes, and workers should print nothing
         os.kill(number, signal.SIGINT)
     time.sleep(0.2)
     process.send_signal(signal.SIGINT)
@@ -141,14 +141,14 @@ def test_ctrl_c_stops_the_workers(model):
 
 
 @pytest.mark.parametrize("blow", [signal.SIGKILL, signal.SIGTERM])
-def test_workers_do_not_outlive_who_started_them(model, blow):
+def test_workers_end_with_the_main_process(model, blow):
     process, workers = working(model)
     process.send_signal(blow)
     assert process.wait(timeout=60) == -blow and gone(workers)
     process.stdout.close(), process.stderr.close()
 
 
-def test_a_worker_that_is_killed_is_told(model, tmp_path):
+def test_a_killed_worker_is_reported(model, tmp_path):
     process, workers = working(model, "--output", str(tmp_path / "links"))
     os.kill(workers[1], signal.SIGKILL)
     err = process.stderr.read().decode()
@@ -156,8 +156,8 @@ def test_a_worker_that_is_killed_is_told(model, tmp_path):
     assert gone(workers) and os.listdir(tmp_path) == []
 
 
-def test_lines_that_come_slowly_are_answered_at_once(model):
-    """Without --batch-size 1, and without waiting for a batch to be full; also after workers were started."""
+def test_slow_lines_are_answered_at_once(model):
+    """Without --batch-size 1 and without waiting for a full batch; also after workers have started."""
     process = started("align", "--model", model, "--workers", "2", "--batch-size", "8")
     alarm = threading.Timer(60, process.kill)  # an answer that never comes is a failure, not a hang
     alarm.start()

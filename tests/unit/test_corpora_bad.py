@@ -1,4 +1,4 @@
-"""Files that are wrong, told by file and line, and passed over if wanted; guessing; random bytes; memory."""
+"""Bad files: errors with file and line, skipping, guessing formats, random bytes, memory."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("format", "data", "line", "says", "good"), BAD)
-def test_what_is_wrong_is_told_by_line_and_can_be_passed_over(tmp_path, format, data, line, says, good):
+def test_errors_name_the_line_and_can_be_skipped(tmp_path, format, data, line, says, good):
     path = tmp_path / "the file"
     path.write_bytes(data if isinstance(data, bytes) else data.encode())
     with pytest.raises(CorpusError, match=says) as caught:
@@ -145,7 +145,7 @@ def test_a_broken_array_ends_the_reading_even_when_skipping(data, line, says):
     assert caught.value.line == line
 
 
-def test_naacl_without_its_text_says_where_to_get_it():
+def test_naacl_without_text_is_an_error_with_advice():
     with pytest.raises(CorpusError, match="text="):
         list(corpora.read(io.BytesIO(b"1 1 1 S\n")))
 
@@ -176,7 +176,7 @@ def test_naacl_lines_that_are_wrong(lines, line, says):
     assert len(found(skip)) == (1 if spoilt else 2) and skip.count == 1
 
 
-def test_files_that_do_not_belong_together(tmp_path):
+def test_files_that_do_not_match(tmp_path):
     (tmp_path / "e").write_text("a b\nc\n")
     (tmp_path / "f").write_text("a b\n")
     (tmp_path / "tagged").write_text("<s snum=1> a b </s>\n<s snum=3> c </s>\n")
@@ -219,7 +219,7 @@ def test_guessing(name, head, format):
 
 
 @pytest.mark.parametrize("head", [b"one sentence\n", b"\x00\x01\x02", b"a\tb\tc\n", b'{"x": "y"}\tb\n'])
-def test_what_cannot_be_guessed_is_an_error_that_lists_the_formats(head):
+def test_a_failed_guess_lists_the_formats(head):
     with pytest.raises(CorpusError, match=rf"--from \(one of {', '.join(corpora.formats())}\)"):
         corpora.guess("x.txt", head)
 
@@ -232,7 +232,7 @@ def test_what_cannot_be_guessed_is_an_error_that_lists_the_formats(head):
         ("neither\na b\tc\n", "from the first line, 'neither'"),
     ],
 )
-def test_the_line_that_spoils_a_guess_is_told(head, says):
+def test_the_error_quotes_the_line_that_spoils_a_guess(head, says):
     with pytest.raises(CorpusError, match=says):
         corpora.guess("some.txt", head.encode())
 
@@ -270,7 +270,7 @@ def test_nesting_of_any_depth_is_one_bad_item(format):
         assert skip.count == 1 and len(str(skip.first[0])) < 200
 
 
-def test_a_value_too_deep_to_show_is_still_told_of():
+def test_a_value_too_deep_to_quote_has_a_message():
     value: list = []
     for _ in range(50_000):
         value = [value]

@@ -11,7 +11,7 @@ from jacana_torch import corpora
 
 
 def by_hand(path) -> list[tuple]:
-    """The JSONL read with nothing of ours, as what all else must agree with."""
+    """The JSONL, read without our code: every other reader must agree with it."""
     found = []
     with open(path, encoding="utf-8", newline="\n") as lines:
         for item in map(json.loads, lines):

@@ -35,7 +35,7 @@ def written(examples, format: str, **more) -> str:
 
 
 def deep(one: Example) -> tuple:
-    """Everything in an example, also what equality of alignments leaves out."""
+    """Everything in an example, also what alignments do not compare."""
     gold = one.gold
     links = gold and (gold, dict(gold.confidence), gold.score)
     return one.pair.id, one.pair.source, one.pair.target, links
@@ -75,7 +75,7 @@ SAMPLES = {
 
 
 @pytest.mark.parametrize(("format", "sample"), [(name, each) for name in SAMPLES for each in SAMPLES[name]])
-def test_a_sample_means_what_its_owner_meant(format, sample):
+def test_a_sample_is_read_as_its_authors_intended(format, sample):
     wanted = example(possible=() if format == "pharaoh" else ((0, 0),), id=None if "ph" in format else "7")
     if format == "talp":
         wanted = example()
@@ -83,7 +83,7 @@ def test_a_sample_means_what_its_owner_meant(format, sample):
     assert [deep(each) for each in read(sample)] == [deep(wanted)], "guessed from its first line"
 
 
-def test_what_is_written_looks_as_others_expect_it():
+def test_output_looks_as_other_tools_expect():
     pairs = [example(id="7", confidence={(1, 1): 0.5})]
     assert written(pairs, "talp") == "the cat sat\ta feline sat down\t0p0 1-1 2-2\n"
     assert written(pairs, "talp", links_only=True) == "0p0 1-1 2-2\n"
@@ -104,7 +104,7 @@ def test_what_is_written_looks_as_others_expect_it():
     assert json.loads(written([], "jacana")) == []
 
 
-def test_pharaoh_says_how_many_possible_links_it_left_out(caplog):
+def test_pharaoh_reports_how_many_possible_links_it_left_out(caplog):
     written([example(), example()], "pharaoh")
     assert "left out 2 possible links" in caplog.text
 
@@ -148,7 +148,7 @@ def test_the_shared_tasks_two_files_of_sentences(tmp_path):
     ]  # fmt: skip
 
 
-def test_plain_files_of_sentences_beside_bare_links(tmp_path):
+def test_plain_files_of_sentences_with_bare_links(tmp_path):
     (tmp_path / "e").write_text("the cat sat\n\nyes\n")
     (tmp_path / "f").write_text("a feline sat down\nwhat\nno\n")
     (tmp_path / "links").write_text("0p0 1-1 2-2\n\n0-0\n")
@@ -202,7 +202,7 @@ def examples(draw, tokens=SENTENCE):
 
 
 def expected(format: str, one: Example, number: int) -> tuple:
-    """The example with what the format has no place for left out."""
+    """The example without what the format cannot hold."""
     gold, pair = one.gold, one.pair
     possible = frozenset() if format == "pharaoh" else gold.possible
     confidence = dict(gold.confidence) if format == "jsonl" else {}
@@ -267,7 +267,7 @@ def test_a_token_that_would_not_come_back_is_refused(format, token):
 
 
 @pytest.mark.parametrize("format", ["msr", "multimwa", "naacl"])
-def test_a_pair_without_links_is_refused_where_it_would_come_back_with_none(format):
+def test_a_pair_without_links_is_refused_if_it_would_come_back_with_an_empty_set(format):
     with pytest.raises(CorpusError, match="no alignment"):
         written([Example(example().pair)], format)
 

@@ -20,7 +20,7 @@ def example(source="a b", target="c d", sure=((0, 0),), id=None) -> Example:
     return Example(pair, Alignment(len(pair.source), len(pair.target), frozenset(sure)))
 
 
-def test_gzip_is_seen_through_and_damage_told(tmp_path):
+def test_gzip_is_read_and_damage_reported(tmp_path):
     pairs = [example(id=str(n)) for n in range(2000)]
     assert corpora.write(pairs, tmp_path / "x.jsonl.gz") == 2000
     data = (tmp_path / "x.jsonl.gz").read_bytes()
@@ -51,7 +51,7 @@ def test_every_kind_of_stream(tmp_path):
         corpora.write(wanted, io.TextIOWrapper(io.BytesIO(), "ascii"), "text")
 
 
-def test_standard_input_and_output_whatever_the_locale():
+def test_standard_input_and_output_in_every_locale():
     code = "from jacana_torch import corpora; print(corpora.convert('-', '-', None, 'talp'), flush=True)"
     environment = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
     done = subprocess.run(
@@ -63,7 +63,7 @@ def test_standard_input_and_output_whatever_the_locale():
     assert done.stdout == "ä\u2028\tb\t0p0\n1\n".encode(), done.stderr
 
 
-def test_what_is_read_from_a_pipe_comes_before_the_pipe_ends():
+def test_a_pipe_is_read_before_it_ends():
     read_end, write_end = os.pipe()
     with open(read_end, "rb") as incoming, open(write_end, "wb", buffering=0) as outgoing:
         outgoing.write(b"a\tb\n")
@@ -113,7 +113,7 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path):
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
 def test_a_named_pipe_is_written_to_and_not_replaced(tmp_path):
-    """A pipe of our own stands for every device: if this fails, it must not cost the machine one of its own."""
+    """A pipe stands for every device: a failing test must not replace one of the machine's."""
     pipe = tmp_path / "pipe.talp"
     os.mkfifo(pipe)
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
@@ -157,7 +157,7 @@ def test_predictions_of_any_format(format, links_only):
         assert corpora.align_to(GOLD, in_format(format, GOLD[::-1]), format) == wanted, "by id"
 
 
-def test_predictions_by_order_where_ids_say_nothing():
+def test_predictions_by_order_without_ids():
     same = [example(id="x", sure=[(0, 0)]), example(id="x", sure=[(1, 1)])]
     assert corpora.align_to(same, in_format("jsonl", same)) == [each.gold for each in same]
     other = [example(id="p", sure=[(0, 0)]), example(id="q", sure=[(1, 1)])]
@@ -190,18 +190,18 @@ def test_predictions_that_do_not_fit(data, says):
 
 
 def live(stream):
-    """A source, and what it gives where pauses are told: tokens of the source side, or None for a pause."""
+    """A source, and its items with pauses: tokens of the source side, or None for a pause."""
     source = corpora.Source(stream)
     return source, (item and item.pair.source.tokens for item in corpora.read_live(source, "text"))
 
 
-def test_pauses_are_told_where_they_are():
+def test_pauses_are_noticed():
     read_end, write_end = os.pipe()
     with open(read_end, "rb") as incoming:
         with open(write_end, "wb", buffering=0) as outgoing:
             outgoing.write(b"a\tb\nc\td\n\ne\t")
             source, items = live(incoming)
-            assert [next(items) for _ in range(4)] == [("a",), ("c",), (), None]  # half a line is none
+            assert [next(items) for _ in range(4)] == [("a",), ("c",), (), None]  # half a line is not a line
             outgoing.write(b"f\n")
             assert [next(items) for _ in range(2)] == [("e",), None]
             outgoing.write(b"no tab\ng\th\ni\tj")
@@ -210,8 +210,8 @@ def test_pauses_are_told_where_they_are():
         assert source.may_stall is False and source.fraction() is None
 
 
-def test_pauses_take_nothing_away():
-    """Lines of all lengths through a pipe, which may be empty at any time."""
+def test_pauses_lose_nothing():
+    """Lines of all lengths through a pipe that may be empty at any time."""
     made = "b''.join(b'%d %s\\tx\\n' % (n, b'y' * (n * 7919 % 3000)) for n in range(300))[:-1]"
     program = [sys.executable, "-c", f"import sys; sys.stdout.buffer.write({made})"]
     with subprocess.Popen(program, stdout=subprocess.PIPE) as writer:
@@ -220,7 +220,7 @@ def test_pauses_take_nothing_away():
     assert [len(tokens[1]) if n else 0 for n, tokens in enumerate(found)] == [n * 7919 % 3000 for n in range(300)]
 
 
-def test_files_have_no_pauses_and_say_how_far_they_are(tmp_path):
+def test_files_have_no_pauses_and_a_known_fraction(tmp_path):
     plain, packed = tmp_path / "x.txt", tmp_path / "x.txt.gz"
     plain.write_bytes(b"".join(b"%d\t%d\n" % (n, n) for n in range(60_000)))
     packed.write_bytes(gzip.compress(plain.read_bytes()))
@@ -231,7 +231,7 @@ def test_files_have_no_pauses_and_say_how_far_they_are(tmp_path):
         assert source.may_stall is False
 
 
-def test_who_cannot_be_asked_may_stall():
+def test_a_stream_that_select_cannot_wait_for_may_stall():
     source, items = live(io.BytesIO(b"a\tb\n"))
     assert list(items) == [("a",)] and source.may_stall and source.fraction() is None
     source, items = live(io.BytesIO(gzip.compress(b"a\tb\n")))

@@ -1,4 +1,4 @@
-"""Where half precision is faster, and what the neural aligner makes of it."""
+"""Whether half precision is faster, and whether the neural aligner uses it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from jacana_torch.features.families.string import String
 from jacana_torch.util.device import quick_halves
 
 
-def test_half_precision_is_chosen_where_it_is_faster(monkeypatch):
+def test_half_precision_is_chosen_if_it_is_faster(monkeypatch):
     for quick in (True, False):
         monkeypatch.setattr("jacana_torch.aligners.neural.neural.quick_halves", lambda device, quick=quick: quick)
         assert Neural({"string": String()}, mixed=None).halves is quick
@@ -19,7 +19,7 @@ def test_half_precision_is_chosen_where_it_is_faster(monkeypatch):
 
 
 @pytest.mark.parametrize("unit", ["amx_tile", "avx512_bf16"])
-def test_what_is_made_for_half_precision_is_asked_of_the_processor(unit, monkeypatch):
+def test_half_precision_depends_on_the_units_of_the_cpu(unit, monkeypatch):
     for name in ("amx_tile", "avx512_bf16"):
         monkeypatch.setattr(torch.cpu, f"_is_{name}_supported", lambda name=name: name == unit, raising=False)
     assert quick_halves("cpu")

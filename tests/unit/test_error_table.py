@@ -23,9 +23,9 @@ from jacana_torch.types import Alignment, Example, Sentence, SentencePair
 SCRIPTS = Path(errors.__file__).parent
 
 
-def case(source: str, target: str, gold: set, found: set, **said) -> Case:
+def case(source: str, target: str, gold: set, found: set, **more) -> Case:
     pair = SentencePair(Sentence(tuple(source.split())), Sentence(tuple(target.split())))
-    return Case(pair, frozenset(gold), frozenset(found), **said)
+    return Case(pair, frozenset(gold), frozenset(found), **more)
 
 
 # the cat saw the old Dog , 3 runs  /  a cat watched the Dog in 3 run , the

@@ -180,7 +180,7 @@ LINE = "the old boat\tthe ancient boat\n"
 
 @pytest.fixture(scope="module")
 def mine(folder) -> Path:
-    """A model of one's own family, annotator and symmetrizer."""
+    """A model with a family, an annotator and a symmetrizer of the folder."""
     code, out, err = start(folder, *TRAIN, "experiment=mine", "trainer.max_iterations=20", "output=mine", conf="")
     assert (code, out) == (0, "mine\n"), err
     assert "all_but_last" in err
@@ -205,7 +205,7 @@ def test_a_model_of_them_aligns(folder, mine):
     assert every and own == every[:-1]
 
 
-def test_the_variable_serves_training_as_the_option_does(folder):
+def test_training_reads_the_variable_as_it_reads_the_option(folder):
     training = ("train", *TRAIN[3:], "experiment=mine", "trainer.max_iterations=2", "output=again")
     assert start(folder, *training)[:2] == (0, "again\n")
     code, out, err = start(folder, "train", "annotate=none", "aligner=dictionry")
@@ -262,7 +262,7 @@ def test_a_format_by_the_name_of_its_module(folder):
         assert (code, out) == (2, "") and says in err
 
 
-def test_a_format_in_the_package_is_one_file_and_no_line(folder, tmp_path):
+def test_a_format_in_the_package_is_one_file(folder, tmp_path):
     shutil.copytree(ROOT / "jacana_torch", tmp_path / "jacana_torch", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(ROOT / "conf", tmp_path / "conf")
     (tmp_path / "jacana_torch" / "corpora" / "slashed.py").write_text(FORMAT)
@@ -275,7 +275,7 @@ def test_a_format_in_the_package_is_one_file_and_no_line(folder, tmp_path):
     assert start(folder, "align", "--model", "same_words", "--output", str(output), stdin=LINE, **own)[0] == 0
     assert output.read_text() == line
     code, out, err = start(folder, "convert", "-", "-", "--to", "talp", stdin=line, **own)
-    assert (code, out) == (0, "the old boat\tthe ancient boat\t0-0 2-2\n"), "it is recognised by its first line"
+    assert (code, out) == (0, "the old boat\tthe ancient boat\t0-0 2-2\n"), "recognised by its first line"
 
 
 @pytest.fixture
@@ -290,7 +290,7 @@ def here(folder, monkeypatch):
     root.handlers[:], root.level = handlers, level
 
 
-def test_an_aligner_of_ones_own_is_cross_validated(here):
+def test_an_aligner_of_the_folder_is_cross_validated(here):
     assert main([*TRAIN, "aligner=dictionary", "annotate=none", "cv=2"]) == 0
 
 

@@ -1,4 +1,4 @@
-"""Freed memory stays with a process that asked for it, and with no other."""
+"""A process keeps freed memory only if it asks to."""
 
 from __future__ import annotations
 
@@ -29,23 +29,23 @@ print(kept, resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 def pages(how: str, **environment: str) -> tuple[str, int]:
     clean = {k: v for k, v in os.environ.items() if not k.startswith(("MALLOC_", "GLIBC_TUNABLES"))}
     command = [sys.executable, "-c", PROGRAM, how]
-    said = subprocess.run(command, env=clean | environment, capture_output=True, text=True, check=True).stdout
-    kept, faults = said.split()
+    output = subprocess.run(command, env=clean | environment, capture_output=True, text=True, check=True).stdout
+    kept, faults = output.split()
     return kept, int(faults)
 
 
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another C library, which is left as it is")
-def test_the_next_batch_gets_the_pages_of_the_last():
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another C library")
+def test_the_next_batch_reuses_the_pages_of_the_last():
     kept, few = pages("keep")
     _, many = pages("leave")
     assert kept == "True" and many > 10 * few
 
 
-def test_an_environment_that_says_how_is_obeyed():
+def test_settings_in_the_environment_are_obeyed():
     assert pages("keep", MALLOC_ARENA_MAX="2")[0] == "False"
 
 
-def test_another_c_library_is_left_as_it_is(monkeypatch):
+def test_another_c_library_is_left_alone(monkeypatch):
     import ctypes
 
     for name in [name for name in os.environ if name.startswith(("MALLOC_", "GLIBC_TUNABLES"))]:

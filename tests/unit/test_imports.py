@@ -1,4 +1,4 @@
-"""The house plan, checked: imports point one way, heavy things stay at home, the library prints nothing."""
+"""The layers of the package: imports point one way, heavy imports have one home, the library prints nothing."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import pytest
 
 PACKAGE = Path(__file__).parents[2] / "jacana_torch"
 
-# A room may import rooms of a lower floor; those that share a floor do not know each other.
-FLOORS = (
+# A package may import packages of lower layers; packages of one layer do not import each other.
+LAYERS = (
     ("errors", "version"),
     ("view",),
     ("types", "resources", "util"),
@@ -31,7 +31,7 @@ FLOORS = (
     ("compare", "serve"),
     ("cli",),
 )
-FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
+LAYER = {package: layer for layer, packages in enumerate(LAYERS) for package in packages}
 HEAVY_HOME = {"hydra": "cli/hydra.py", "omegaconf": "cli/hydra.py"}
 
 
@@ -39,8 +39,8 @@ def modules() -> list[Path]:
     return sorted(PACKAGE.rglob("*.py"))
 
 
-def room_of(path: Path) -> str | None:
-    """The room of a module; None for the package itself, which shows what all rooms offer."""
+def package_of(path: Path) -> str | None:
+    """The subpackage (or top module) of a file; None for the package itself, which exports from all."""
     first = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
     if first in ("__init__", "__main__"):
         return None
@@ -48,7 +48,7 @@ def room_of(path: Path) -> str | None:
 
 
 def imported(path: Path) -> Iterator[tuple[int, str]]:
-    """Every absolute module name that a file imports, anywhere in it; those for type checkers alone excepted."""
+    """Yield every absolute module name that a file imports, except those for type checkers alone."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     ignored = {
         id(node)
@@ -69,24 +69,24 @@ def imported(path: Path) -> Iterator[tuple[int, str]]:
             yield from ((node.lineno, f"{name}.{alias.name}") for alias in node.names)
 
 
-def rooms_imported(path: Path) -> Iterator[tuple[int, str]]:
+def packages_imported(path: Path) -> Iterator[tuple[int, str]]:
     for line, name in imported(path):
         parts = name.split(".")
         if parts[0] == "jacana_torch" and len(parts) > 1:
-            if parts[1] in FLOOR:
+            if parts[1] in LAYER:
                 yield line, parts[1]
 
 
 def pointing_back(path: Path) -> list[str]:
-    room = room_of(path)
-    if room is None:
+    own = package_of(path)
+    if own is None:
         return []
-    if room not in FLOOR:
-        return [f"{path}: the room {room!r} is not in the house plan: give it a floor in FLOORS"]
+    if own not in LAYER:
+        return [f"{path}: {own!r} is in no layer: add it to LAYERS"]
     return [
-        f"{path.relative_to(PACKAGE.parent)}:{line}: {room} imports {target}"
-        for line, target in rooms_imported(path)
-        if target != room and FLOOR[target] >= FLOOR[room]
+        f"{path.relative_to(PACKAGE.parent)}:{line}: {own} imports {target}"
+        for line, target in packages_imported(path)
+        if target != own and LAYER[target] >= LAYER[own]
     ]
 
 
@@ -96,7 +96,7 @@ def test_imports_point_one_way(path):
 
 
 @pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_hydra_stays_in_its_room(path):
+def test_hydra_is_imported_in_one_module(path):
     for line, name in imported(path):
         home = HEAVY_HOME.get(name.split(".")[0])
         assert home in (None, path.relative_to(PACKAGE).as_posix()), f"{path}:{line} imports {name}"
@@ -110,7 +110,7 @@ def test_the_library_prints_nothing(path):
 
 
 def test_what_is_imported_is_declared():
-    """Someone else's environment has what pyproject.toml asks for, and nothing else that happens to be in ours."""
+    """Another environment has what pyproject.toml requires, and nothing else of ours."""
     text = (PACKAGE.parent / "pyproject.toml").read_text(encoding="utf-8")
     always, extras = text.split("\ndependencies = [")[1].split("[project.scripts]")[0].split("]", 1)
     extras = "".join(
@@ -126,7 +126,7 @@ def test_what_is_imported_is_declared():
             assert known, f"{path}:{line} imports {top}, which pyproject.toml does not ask for"
 
 
-def test_the_walk_sees_every_kind_of_import(tmp_path, monkeypatch):
+def test_every_kind_of_import_is_seen(tmp_path, monkeypatch):
     monkeypatch.setitem(globals(), "PACKAGE", tmp_path)
     (tmp_path / "crf").mkdir()
     (tmp_path / "cli").mkdir()
@@ -150,7 +150,7 @@ def test_the_walk_sees_every_kind_of_import(tmp_path, monkeypatch):
 
 
 def loaded_by(code: str) -> set[str]:
-    """The top-level modules in a fresh interpreter after this code."""
+    """Return the top-level modules of a fresh interpreter after this code."""
     code = f"import sys\ntry:\n    {code}\nexcept SystemExit:\n    pass\nsys.stderr.write(' '.join(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     return {name.split(".")[0] for name in done.stderr.split()}

@@ -1,4 +1,4 @@
-"""Ctrl-C while training: the best weights so far are kept and told, and a resumed run reaches the same optimum."""
+"""Ctrl-C in training: the best weights so far are kept, and a resumed run reaches the same optimum."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def start(folder: Path, *overrides: str) -> subprocess.Popen:
 
 
 def interrupted(folder: Path, at: str, *overrides: str) -> tuple[int, list[str], str]:
-    """Ctrl-C as soon as the log says `at`."""
+    """Send Ctrl-C as soon as the log has a line `at`."""
     process = start(folder, *overrides)
     seen = []
     for line in process.stderr:
@@ -63,7 +63,7 @@ def interrupted(folder: Path, at: str, *overrides: str) -> tuple[int, list[str],
 
 
 def finished(folder: Path, *overrides: str) -> Path:
-    """A run that nobody interrupts, in this process."""
+    """Train in this process without an interrupt."""
     model = folder / f"model-{len(list(folder.iterdir()))}"
     given = [f"data.root={folder}", "data.train=[corpus.jsonl]", *OVERRIDES, f"output={model}", *overrides]
     handlers, level = logging.getLogger().handlers[:], logging.getLogger().level
@@ -80,12 +80,12 @@ def losses(model: Path) -> dict[str, float]:
 
 @pytest.fixture(scope="module")
 def whole(folder) -> Path:
-    """The model of a run that nobody interrupts."""
+    """The model of a run without an interrupt."""
     return finished(folder)
 
 
 @pytest.mark.parametrize("part", ["forward", "backward"])
-def test_ctrl_c_keeps_the_best_weights_and_resume_goes_on(folder, whole, part, caplog):
+def test_ctrl_c_keeps_the_best_weights_to_resume_from(folder, whole, part, caplog):
     code, out, err = interrupted(folder, rf"{part} +4 ", "output=finished")
     assert code == 130 and "Traceback" not in err
     assert len(out) == 1 and not (folder / "finished").exists()  # only a finished run writes there
@@ -95,7 +95,7 @@ def test_ctrl_c_keeps_the_best_weights_and_resume_goes_on(folder, whole, part, c
     command = next(line for line in err.splitlines() if "to continue: " in line).split("to continue: ")[1]
     assert shlex.split(command)[-1] == f"resume={kept}" and "output=finished" in command
     model = jacana_torch.load(kept)
-    assert "interrupted" in caplog.text and f"resume={kept}" in caplog.text  # whoever uses it is told
+    assert "interrupted" in caplog.text and f"resume={kept}" in caplog.text  # a warning to its users
     pairs = [("a red car", "a red automobile")]
     assert len(model.aligner.forward.names)
     if part == "backward":
@@ -114,9 +114,9 @@ def test_ctrl_c_keeps_the_best_weights_and_resume_goes_on(folder, whole, part, c
 
 
 def test_a_resumed_run_that_is_interrupted_loses_nothing(folder, whole):
-    """Interrupted in the first direction, with both done before: both are still there, and as good."""
+    """Interrupted in the first direction after both were done: both are still there, and as good."""
     code, out, _ = interrupted(folder, r"\d+ pairs to train on", f"resume={whole}")
-    if not out:  # before the first step there is nothing that the run to go on from does not have
+    if not out:  # before the first step there is nothing new to keep
         assert code == 130 and jacana_torch.load(whole).aligner.backward.names
         return
     before, after = jacana_torch.load(whole).aligner, jacana_torch.load(folder / out[0]).aligner
@@ -126,7 +126,7 @@ def test_a_resumed_run_that_is_interrupted_loses_nothing(folder, whole):
 
 @dataclass
 class Half:
-    """A direction that is interrupted before its first step, or not."""
+    """A direction that may be interrupted before its first step."""
 
     stop: bool = False
     known: list[str] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""The map over processes: order, bounds, errors, death; by forked and by spawned workers."""
+"""The parallel map: order, bounds, errors, killed workers; with forked and with spawned workers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from jacana_torch.errors import CorpusError, JacanaError
 from jacana_torch.util.parallel import ALONE, PER_WORKER, WorkerDied, available, ordered
 
-fork_only = pytest.mark.skipif(sys.platform != "linux", reason="workers are forked on Linux alone")
+fork_only = pytest.mark.skipif(sys.platform != "linux", reason="workers are forked only on Linux")
 
 
 def squared(number: int) -> tuple[int, int]:
@@ -38,7 +38,7 @@ def test_spawned_workers_too():
     assert own == [True] * ALONE["spawn"] + [False] * (30 - ALONE["spawn"])
 
 
-def test_who_has_little_needs_no_workers():
+def test_few_tasks_need_no_workers():
     slowly = [1, None, 2, None, None, 3, None, 4]
     for tasks in ([], [7], slowly):
         found = list(ordered(squared, tasks, 4))
@@ -47,7 +47,7 @@ def test_who_has_little_needs_no_workers():
 
 
 @fork_only
-def test_few_tasks_are_under_way():
+def test_few_tasks_are_in_flight():
     taken = 0
 
     def tasks():
@@ -66,7 +66,7 @@ def test_few_tasks_are_under_way():
 
 
 @fork_only
-def test_before_a_pause_everything_is_given_out():
+def test_all_results_come_before_a_pause():
     out = []
 
     def tasks():
@@ -91,7 +91,7 @@ def test_large_tasks_and_results_do_not_wait_for_each_other():
 
 
 class Odd(Exception):
-    """Cannot be made again from what it says."""
+    """An error that cannot be unpickled."""
 
     def __init__(self, one: int, two: int) -> None:
         super().__init__(f"{one} and {two}")
@@ -134,7 +134,7 @@ def test_an_error_of_a_worker_is_raised_in_its_turn(bad, kind, says):
 
 
 @fork_only
-def test_an_error_of_the_tasks_is_raised_after_what_came_before_it():
+def test_an_error_of_the_tasks_is_raised_after_the_results_before_it():
     def tasks():
         yield from range(25)
         raise CorpusError("broken", "some.txt", 26)
@@ -158,7 +158,7 @@ def dying(number: int) -> int:
 @fork_only
 @pytest.mark.parametrize(("bad", "says"), [(9, r"signal 9\), perhaps for lack of memory"), (10, "exit code 5")])
 @pytest.mark.parametrize("after", [0, 1, 500])
-def test_a_worker_that_dies_is_told(bad, says, after):
+def test_a_killed_worker_is_reported(bad, says, after):
     with pytest.raises(WorkerDied, match=says):
         list(ordered(dying, [0, 1, 2, bad, *[1] * after], 2, "fork"))
 
@@ -169,7 +169,7 @@ def slow(seconds: float) -> int:
 
 
 @fork_only
-def test_whoever_stops_asking_stops_the_workers():
+def test_closing_the_results_stops_the_workers():
     results = ordered(slow, [0, 0, 0, 60, 60, 60, 60], 2, "fork")
     pids = {next(results)[1] for _ in range(3)} - {os.getpid()}
     begun = time.monotonic()
@@ -183,8 +183,8 @@ def test_whoever_stops_asking_stops_the_workers():
 @fork_only
 @pytest.mark.parametrize("start", ["threading.Thread(target=stop.acquire, daemon=True).start()",
                                    "_thread.start_new_thread(stop.acquire, ())"])  # fmt: skip
-def test_beside_a_thread_nothing_is_forked(start):
-    """Seen from a process of its own: whoever runs tests side by side has threads."""
+def test_nothing_is_forked_with_a_second_thread(start):
+    """In a process of its own: parallel test runs have threads."""
     code = f"""if True:
         import _thread, threading, time
         from jacana_torch.util.parallel import usual_method
@@ -199,5 +199,5 @@ def test_beside_a_thread_nothing_is_forked(start):
     assert done.stdout.split() == ["fork", "spawn"], done.stderr
 
 
-def test_there_are_processors():
+def test_there_are_cpus():
     assert 1 <= available() <= (os.cpu_count() or 1)

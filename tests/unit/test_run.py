@@ -69,7 +69,7 @@ def train(files, tmp_path, capsys, monkeypatch):
 
 
 def trained(done: tuple[int, list[str], str]) -> Path:
-    """The model directory of a successful run, whose stdout says nothing else."""
+    """The model directory of a successful run, which is all of its stdout."""
     code, out, err = done
     assert code == 0, err
     assert len(out) == 1, out
@@ -98,7 +98,7 @@ def test_stdout_is_the_model_and_it_aligns(train):
     assert "intersection" in (run_folder / "train.log").read_text()
 
 
-def test_output_says_where_the_model_goes_and_is_replaced_only_if_it_is_one(train, tmp_path):
+def test_output_names_the_model_directory_and_replaces_only_models(train, tmp_path):
     assert train("output=mine")[1] == ["mine"]
     first = (tmp_path / "mine" / "weights.safetensors").read_bytes()
     assert trained(train("output=mine", "trainer.l2=30")) == Path("mine")
@@ -117,12 +117,12 @@ def test_the_description_and_the_settings_are_kept_with_the_model(train):
     assert "trainer.l2=7.5" in read(directory, "signature.json")["overrides"]
 
 
-def test_the_home_directory_may_be_written_as_a_tilde(train, files, monkeypatch):
+def test_a_tilde_is_the_home_directory(train, files, monkeypatch):
     monkeypatch.setenv("HOME", str(files.parent))
     assert (trained(train(f"data.root=~/{files.name}")) / "config.json").is_file()
 
 
-def test_dev_pairs_are_what_is_scored(train):
+def test_dev_pairs_are_scored(train):
     directory = trained(train("data.dev=[dev.jsonl]"))
     assert read(directory, "signature.json")["measured_on"] == ["dev.jsonl"]
     assert read(directory.parent, "scores.json")["forward"]["pairs"] == 12
@@ -135,7 +135,7 @@ def test_pairs_are_left_out_by_id_and_by_limit(train):
     assert "no-such-ids" in train("data.drop_ids=[no-such-ids.txt]")[2]
 
 
-def test_possible_links_count_where_asked_for(train, files):
+def test_possible_links_count_with_the_option(train, files):
     lines = [json.loads(line) for line in (files / "words.jsonl").read_text().splitlines()]
     for row in lines:
         row["possible"] = row["sure"][1:]
@@ -160,7 +160,7 @@ def test_a_dropped_family_is_gone_from_the_model(train):
     assert {name.split(".")[0] for name in names} == {"string", "distortion"}
 
 
-def test_an_unknown_family_is_told_with_those_there_are(train):
+def test_an_unknown_family_is_an_error_that_lists_the_known(train):
     code, out, err = train("drop=[positon]")
     assert (code, out) == (2, []) and "positon" in err and "wordnet" in err and "Traceback" not in err
     code, out, err = train("drop=[string,position]", "features=[string,position]")
@@ -180,7 +180,7 @@ def test_without_families_that_read_layers_no_annotator_is_needed(train, monkeyp
     assert config["model"]["annotate"] is None and config["resources"] == []
 
 
-def test_resources_are_asked_for_before_any_work(train, monkeypatch, tmp_path):
+def test_missing_resources_are_reported_before_any_work(train, monkeypatch, tmp_path):
     for name in ("JACANA_DATA", "NLTK_DATA"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("JACANA_PPDB", str(tmp_path / "nowhere"))
@@ -188,13 +188,13 @@ def test_resources_are_asked_for_before_any_work(train, monkeypatch, tmp_path):
     assert (code, out) == (2, []) and "JACANA_PPDB" in err and "pairs to train on" not in err
 
 
-def test_layers_that_an_annotator_does_not_fill_are_told_before_any_work(train):
+def test_missing_layers_are_reported_before_any_work(train):
     code, out, err = train("annotate=nltk", "features=[string,dependency]")
     assert (code, out) == (2, []) and "head" in err and "annotate=spacy" in err
     assert "pairs to train on" not in err
 
 
-def test_corpora_may_bring_their_layers(train):
+def test_corpora_may_have_their_own_layers(train):
     directory = trained(train("features=[string,pos,dependency]", corpus="layers.jsonl"))
     assert any(name.startswith("dependency.") for name in jacana_torch.load(directory).aligner.forward.names)
     code, out, err = train("features=[string,pos]")  # these have none
@@ -221,7 +221,7 @@ def test_given_annotation_comes_from_the_sidecars_in_order(train):
 # Cross-validation and sweeps
 
 
-def test_cross_validation_scores_every_pair_and_leaves_its_answers_but_no_model(train, files):
+def test_cross_validation_scores_every_pair_and_writes_predictions_but_no_model(train, files):
     code, out, err = train("cv=5")
     assert code == 0 and len(out) == 1
     folder = Path(out[0])
@@ -252,7 +252,7 @@ def test_the_score_is_what_a_sweep_maximises(train, files, capsys):
     assert [f"{100 * score:.2f}" for score in sorted(both, reverse=True)] == [row[0] for row in ranked]
 
 
-def test_a_family_of_ones_own_that_hydra_cannot_read_is_told(tmp_path, capsys):
+def test_a_family_that_hydra_cannot_read_is_reported(tmp_path, capsys):
     (tmp_path / "features").mkdir()
     (tmp_path / "features" / "mine.yaml").write_text("mine: {null: true}")
     assert main(["train", "--config-dir", str(tmp_path), "+features=[mine]"]) == 2
@@ -335,7 +335,7 @@ def test_a_file_of_this_folder_is_not_taken_for_one_of_data_root(train, files):
 
 
 def test_the_module_is_the_same_command(files, tmp_path):
-    """Also that nothing heavy is loaded to say what is wrong."""
+    """Nothing heavy is loaded to report a mistake."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
     command = [
         sys.executable,
@@ -358,7 +358,7 @@ def test_the_module_is_the_same_command(files, tmp_path):
     assert "Traceback" not in done.stderr
 
 
-def test_overrides_that_do_not_compose_are_told_without_loading_torch():
+def test_overrides_that_do_not_compose_are_reported_without_loading_torch():
     code = (
         "import sys; from jacana_torch.cli import main; main(['train', 'seed=[']); print('torch' in sys.modules)"
     )

@@ -141,7 +141,7 @@ def test_final_takes_either_and_final_and_both():
     assert symmetrizer("grow-diag-final-and")(forward, backward).sure == {(0, 0), (2, 2)}
 
 
-def test_final_asks_forward_before_backward():
+def test_final_adds_forward_links_before_backward_links():
     forward, backward = Alignment(3, 3, {(2, 0)}), Alignment(3, 3, {(0, 0)})
     assert symmetrizer("grow_diag_final_and")(forward, backward).sure == {(2, 0)}
     assert symmetrizer("grow_diag_final_and")(backward, forward).sure == {(0, 0)}
@@ -158,7 +158,7 @@ def test_confidence_is_the_mean_of_both_directions():
     assert symmetrizer("union")(silent, silent).confidence == {}
 
 
-def test_an_adversarial_pair_is_quick():
+def test_an_adversarial_pair_is_fast():
     # Grown backwards one step a pass: scanning everything each pass would take 3000 x 3000 x 8 steps.
     size = 3000
     stairs = Alignment(size, size, {(i, i) for i in range(size)})

@@ -1,4 +1,4 @@
-"""Two directions at once are what each is alone: features on flipped grids, and alignments."""
+"""Two directions together equal each direction alone: features on flipped grids, and alignments."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from jacana_torch.types import Alignment, Example, Sentence, SentencePair
 
 
 def scrambled(seed: int, count: int = 30) -> list[SentencePair]:
-    """Words of few letters, which are alike in every degree."""
+    """Words of few letters, with all degrees of similarity."""
     rng = random.Random(seed)
 
     def sentence() -> Sentence:
@@ -48,7 +48,7 @@ ROUNDING = 1e-6  # figures of two words are in single precision
 
 
 def columns(blocks: NodeBlocks, grid: Grid) -> dict[str, np.ndarray]:
-    """Those that are not zero throughout, by name."""
+    """The columns that are not all zero, by name."""
     link, null = table(blocks.link, grid.n_cells), table(blocks.null, len(grid.source_pair))
     found = {f"{where} {n}": v for where, (names, values) in (("link", link), ("null", null))
              for n, v in zip(names, values.T, strict=True)}  # fmt: skip
@@ -107,7 +107,7 @@ words = st.text("abc-'é", min_size=1, max_size=14)
 
 @given(words, words)
 def test_measures_do_not_depend_on_the_order_of_two_words(a, b):
-    """To the last bit: one direction's figures are used for the other."""
+    """To the last bit: one direction uses the values of the other."""
     there, back = word_pairs((a, b)), word_pairs((b, a))
     for compute in (similarities, same_word, base_of, best_of):
         assert compute(there).tolist() == compute(back).tolist()
@@ -173,8 +173,8 @@ def test_directions_together_are_the_directions_alone():
             assert a.score is b.score is None or a.score == pytest.approx(b.score, abs=1e-6)
 
 
-def test_new_weights_count_at_once():
-    """Also where they are changed in place, with scores of the old ones still at hand."""
+def test_new_weights_take_effect_at_once():
+    """Also if they are changed in place while scores of the old ones exist."""
     both, pairs = trained(), random_pairs(8, 10)
     before = both.forward.align(pairs)
     assert both.forward.align(pairs) == before

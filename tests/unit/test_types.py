@@ -1,4 +1,4 @@
-"""What travels between processes arrives as it was."""
+"""Values survive pickling, as workers exchange them."""
 
 from __future__ import annotations
 
