@@ -17,7 +17,7 @@ from torch import Tensor
 
 from ...aligners.base import State, Step, TrainingReport, Watcher, learnable
 from ...aligners.crf import Crf, prior_factors
-from ...crf.scores import ChainScores, LinearScores, add_scores, known_columns, node_scores, numbered
+from ...crf.scores import ChainScores, LinearScores, known_columns, node_scores, numbered
 from ...errors import ConfigError, ModelError
 from ...features.api import Block, EdgeFamily, NodeFamily
 from ...features.grid import Grid, grids
@@ -46,9 +46,9 @@ class SegmentScores:
 
     def scores(self, weights: Tensor) -> tuple[Tensor, ...]:
         nodes, *steps = self.tokens.flat(weights)
-        null, link = nodes.split([self.segments.tokens.n_tokens, self.segments.tokens.n_cells])
-        pooled = self.segments.pooled(link, self.share).view(-1)
-        return torch.cat([null, pooled.add_(self.phrases.scores(weights))]), *steps
+        n_tokens = self.segments.tokens.n_tokens
+        sized = self.segments.pooled(nodes[n_tokens:], self.share).view(-1)
+        return torch.cat([nodes[:n_tokens], sized.add_(self.phrases.scores(weights))]), *steps
 
     def transpose(self, segments: Tensor, *steps: Tensor) -> Tensor:
         """The gradient with respect to the weights, from that with respect to the scores."""
@@ -226,9 +226,7 @@ class PhraseCrf:
         if names is None:
             own = {name for block in blocks for name in block.names}
             names = sorted({*batch.names(), *self.chain.names, *own})
-        number = {name: i for i, name in enumerate(names)}
-        raw = [known_columns(block, numbered(block.names, number)) for block in blocks]
-        phrases = LinearScores(raw, segments.n_sized, len(names), segments.device)
+        phrases = _linear_scores(blocks, segments, names)
         share = torch.as_tensor(self._share, device=segments.device)
         return SegmentScores(segments, self.chain.chain_scores(batch, names), phrases, share), names
 
@@ -272,19 +270,12 @@ class PhraseCrf:
             tokens, *steps = (torch.as_tensor(x, device=device) for x in scores)
             segments = Segments(grid, self.longest, device)
             sized = segments.pooled(tokens[grid.n_tokens :], torch.as_tensor(self._share, device=device)).view(-1)
-            sized += torch.as_tensor(self._phrase_scores(grid, segments), device=device)
+            phrases = _linear_scores(self._blocks(grid, segments), segments, chain.names).once(chain.weights)
+            sized += torch.as_tensor(phrases, device=device)
             flat = torch.cat([tokens[: grid.n_tokens], sized]), *steps
             for place, alignment in zip(places, self._decoded(segments, flat, confidence), strict=True):
                 out[place] = alignment
         return out
-
-    def _phrase_scores(self, grid: Grid, segments: Segments) -> np.ndarray:
-        """[D * D * C] what the features of phrases add to the sized segments."""
-        chain, scores = self.chain, np.zeros(segments.n_sized)
-        number = {name: i for i, name in enumerate(chain.names) if name.startswith(f"{PREFIX}.")}
-        for block in self._blocks(grid, segments):
-            add_scores(scores, known_columns(block, numbered(block.names, number)), chain.weights)
-        return scores
 
     def _decoded(self, segments: Segments, flat: Sequence[Tensor], confidence: bool) -> list[Alignment]:
         """The links of the best paths.
@@ -317,6 +308,13 @@ class PhraseCrf:
 
     def restore(self, state: State) -> None:
         self.chain.restore(state)
+
+
+def _linear_scores(blocks: Sequence[Block], segments: Segments, names: Sequence[str]) -> LinearScores:
+    """The scores of sized segments under the weights of these names; other columns are ignored."""
+    number = {name: i for i, name in enumerate(names)}
+    known = [known_columns(block, numbered(block.names, number)) for block in blocks]
+    return LinearScores(known, segments.n_sized, len(names), segments.device)
 
 
 def span_costs(segments: Segments, gold: Sequence[GoldSegments], cost_null: float, cost_link: float) -> np.ndarray:
