@@ -300,6 +300,22 @@ def test_the_threshold_is_the_one_that_scores_best(both):
     assert about(best) == pytest.approx(max(map(about, module.THRESHOLDS)))
 
 
+def test_exact_pairs_count_when_the_threshold_is_chosen(monkeypatch):
+    """One cell of each pair has probability 0.505. Linking them all raises F1 from 0.75 to 0.80, and spoils the
+    pairs in which they are the only error: exact falls from 0.4 to 0."""
+    spoilt = [(0.9, True), (0.505, False)]
+    helped = [(0.9, True), (0.505, True), (0.01, True)]
+    pairs = [spoilt] * 2 + [helped] * 3
+    probability, hit = (
+        np.array(column) for column in zip(*(cell for pair in pairs for cell in pair), strict=True)
+    )
+    sample = Sample(probability, probability, hit.astype(bool), np.repeat(range(5), list(map(len, pairs))))
+    forward_alone = Weighing(forward=1.0, backward=0.0, bias=0.0)
+    assert module.best_threshold(sample, forward_alone) > 0.505
+    monkeypatch.setattr(module, "WORTH_OF_EXACT", 0.0)
+    assert module.best_threshold(sample, forward_alone) < 0.505
+
+
 def test_nothing_is_learnt_from_few_or_where_nobody_asks():
     for folds, count in ((0, 40), (5, 19)):
         aligner = made(Posterior(folds=folds))
