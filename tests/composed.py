@@ -1,4 +1,4 @@
-"""conf/ as Hydra composes it, without running anything."""
+"""The configs of conf/ as Hydra composes them, for tests."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CONF = Path(conf_directory())
 
 
 def composed(*overrides: str) -> dict[str, Any]:
-    """The job's config as plain data, every reference resolved."""
+    """Compose a training config into plain data, with every reference resolved."""
     with initialize_config_dir(version_base="1.3", config_dir=str(CONF)):
         cfg = compose("train", list(overrides), return_hydra_config=True)
     HydraConfig.instance().set_config(cfg)

@@ -1,6 +1,6 @@
-"""What every aligner promises, as checks that raise AssertionError where it is broken.
+"""The contract of every aligner, as checks that raise AssertionError.
 
-An aligner is built from its config each time, trained where it can be, and never told what it will be asked.
+An aligner is built from its config each time, and trained if it is trainable.
 """
 
 from __future__ import annotations
@@ -14,7 +14,15 @@ from typing import Any
 
 from templates import corpus
 
-from jacana_torch.aligners.base import Trainable
+from jacana_torch.aligners.base import (
+    CannotExplain,
+    Directional,
+    Explains,
+    LinksOnly,
+    PosteriorOfCells,
+    Prepares,
+    Trainable,
+)
 from jacana_torch.errors import MissingLayer
 from jacana_torch.model import persist
 from jacana_torch.model.model import Model
@@ -25,7 +33,7 @@ TRAINING, HELD_OUT = corpus(30), corpus(14, seed=7)
 
 
 class Contract:
-    """Checks of one aligner; `check` runs them all. What costs time (training) is done once."""
+    """Checks of one aligner; `check` runs them all. It is trained once."""
 
     def __init__(self, config: Config, folder: Path) -> None:
         self.config, self.folder = config, folder
@@ -61,15 +69,15 @@ def one_alignment_a_pair_in_its_range(c: Contract) -> None:
 
 def confidences_are_probabilities_of_links(c: Contract) -> None:
     for a in c.found:
-        assert set(a.confidence) <= a.sure | a.possible, "confidences of links that are not there"
+        assert set(a.confidence) <= a.sure | a.possible, "confidences only of its own links"
         assert all(0.0 <= value <= 1.0 for value in a.confidence.values()), "a confidence is between 0 and 1"
 
 
-def asked_again_it_says_the_same(c: Contract) -> None:
+def aligning_again_gives_the_same(c: Contract) -> None:
     assert exactly(c.align(c.pairs)) == exactly(c.found)
 
 
-def trained_again_it_says_the_same(c: Contract) -> None:
+def training_again_gives_the_same(c: Contract) -> None:
     again = Contract.trained(c)
     assert exactly(again.align(list(c.pairs))) == exactly(c.found)
 
@@ -81,7 +89,7 @@ def the_order_of_pairs_does_not_matter(c: Contract) -> None:
     c.assert_alike([c.found[k] for k in order], shuffled)
 
 
-def company_does_not_matter(c: Contract) -> None:
+def other_pairs_do_not_matter(c: Contract) -> None:
     for pair, expected in zip(c.pairs, c.found, strict=True):
         c.assert_alike([expected], c.align([pair]))
     c.assert_alike(c.found[::3], c.align(c.pairs[::3]))
@@ -97,12 +105,12 @@ def small_and_empty_pairs_are_aligned(c: Contract) -> None:
         (alone,) = c.align([pair])
         assert (alone.n_source, alone.n_target) == (len(pair.source), len(pair.target))
         if 0 in (m, n):
-            assert not alone.sure | alone.possible, "links without words"
+            assert not alone.sure | alone.possible, "no links without words"
         among = c.align([full, pair, full])
         c.assert_alike([c.found[0], alone, c.found[0]], among)
 
 
-def it_reads_the_layers_that_it_names_and_no_others(c: Contract) -> None:
+def it_reads_exactly_the_layers_that_it_requires(c: Contract) -> None:
     requires = c.aligner.requires
     assert set(requires) <= set(PROVIDERS), "layers that exist"
     only = [with_layers(pair, requires) for pair in c.pairs]
@@ -114,35 +122,60 @@ def it_reads_the_layers_that_it_names_and_no_others(c: Contract) -> None:
         except MissingLayer as error:
             assert layer in str(error) and any(who in str(error) for who in PROVIDERS[layer])
         else:
-            raise AssertionError(f"{layer} is missing and nobody says so")
+            raise AssertionError(f"{layer} is missing, and no error says so")
 
 
-def saved_and_loaded_it_says_the_same(c: Contract) -> None:
+def saving_and_loading_changes_nothing(c: Contract) -> None:
     config = {"model": {"_target_": "jacana_torch.model.model.Model", "aligner": c.config}}
     directory = persist.save(Model(c.aligner), c.folder / "saved", config, {})
     assert exactly(persist.load(directory).aligner.align(list(c.pairs))) == exactly(c.found)
 
 
+def its_abilities_agree_with_align(c: Contract) -> None:
+    """Every protocol that it satisfies is another way to the links of `align`."""
+    links = [a.sure for a in c.found]
+    if isinstance(c.aligner, LinksOnly):
+        assert [a.sure for a in c.aligner.align_links(c.pairs)] == links
+    if isinstance(c.aligner, Prepares):
+        assert [a.sure for a in c.aligner.decode(c.aligner.prepared(c.pairs))] == links
+    if isinstance(c.aligner, Directional):
+        own = c.aligner.symmetrizer_name
+        assert [a.sure for a in c.aligner.align(c.pairs, own, confidence=False)] == links
+        for direction in c.aligner.directions(c.pairs):
+            assert [(a.n_source, a.n_target) for a in direction] == [(a.n_source, a.n_target) for a in c.found]
+    posteriors = c.aligner.posteriors(c.pairs) if isinstance(c.aligner, PosteriorOfCells) else None
+    for a, cells in zip(c.found, posteriors or [], strict=False):
+        assert cells.shape == (a.n_source, a.n_target) and ((cells >= 0) & (cells <= 1 + 1e-9)).all()
+        assert all(abs(a.confidence[link] - cells[link]) <= max(c.tolerance, 1e-6) for link in a.confidence)
+    if isinstance(c.aligner, Explains):
+        try:
+            explained = [explanation.alignment.sure for explanation in c.aligner.explain(c.pairs)]
+        except CannotExplain:
+            return
+        assert explained == links
+
+
 CHECKS: tuple[Callable[[Contract], None], ...] = (
     one_alignment_a_pair_in_its_range,
     confidences_are_probabilities_of_links,
-    asked_again_it_says_the_same,
-    trained_again_it_says_the_same,
+    aligning_again_gives_the_same,
+    training_again_gives_the_same,
     the_order_of_pairs_does_not_matter,
-    company_does_not_matter,
+    other_pairs_do_not_matter,
     small_and_empty_pairs_are_aligned,
-    it_reads_the_layers_that_it_names_and_no_others,
-    saved_and_loaded_it_says_the_same,
+    it_reads_exactly_the_layers_that_it_requires,
+    saving_and_loading_changes_nothing,
+    its_abilities_agree_with_align,
 )
 
 
 def exactly(alignments: Sequence[Alignment]) -> list[tuple]:
-    """All that an alignment says; `==` leaves confidence and score out."""
+    """Alignments with their confidences and scores, which `==` leaves out."""
     return [(a, dict(a.confidence), a.score) for a in alignments]
 
 
 def assert_alike(expected: Sequence[Alignment], found: Sequence[Alignment], tolerance: float) -> None:
-    """The same links, and confidences that differ by no more than sums in another order do."""
+    """Check for the same links, and for confidences that differ by the rounding of sums alone."""
     assert len(expected) == len(found)
     for a, b in zip(expected, found, strict=True):
         assert a == b

@@ -1,4 +1,4 @@
-"""Every aligner of conf/aligner keeps the contract, and aligners that break it are found out."""
+"""Every aligner of conf/aligner keeps the contract, and the checks detect aligners that break it."""
 
 from __future__ import annotations
 
@@ -13,24 +13,59 @@ from composed import composed, options
 from contract import CHECKS, Contract
 
 from jacana_torch import resources
+from jacana_torch.aligners.base import (
+    Directional,
+    Explains,
+    LinksOnly,
+    OneWay,
+    PosteriorOfCells,
+    Prepares,
+    Trainable,
+    TrainingOptional,
+)
+from jacana_torch.aligners.bidirectional import Bidirectional
 from jacana_torch.errors import MissingResource
-from jacana_torch.model.persist import build
-from jacana_torch.types import Alignment
+from jacana_torch.types import Alignment, resources_of
+from jacana_torch.util.build import build
 
-# Everything that reads no resource: the layers come with the pairs.
+# The families that read no resource; the pairs have their layers.
 FEATURES = "features=[string,pos,position,context,dependency,ner,distortion]"
 
 
 @pytest.fixture(scope="module", params=options("aligner"))
 def kept(request, tmp_path_factory) -> Contract:
     config = composed(FEATURES, f"aligner={request.param}", "trainer.max_iterations=30")["aligner"]
-    missing = [name for name in getattr(build(config), "resources", ()) if not resources.available(name)]
+    missing = [name for name in resources_of(build(config)) if not resources.available(name)]
     if missing:
         pytest.skip(f"the aligner {request.param} needs {', '.join(missing)}")
     try:
         return Contract(config, tmp_path_factory.mktemp(request.param))
     except MissingResource as error:  # a package that is an extra
         pytest.skip(str(error))
+
+
+ABILITIES = {
+    "crf": (Directional, PosteriorOfCells, Explains, Trainable),
+    "hmm": (Directional, Trainable),
+    "bag_of_words": (TrainingOptional,),
+    "sultan": (Prepares,),
+    "stanford": (Prepares, Trainable),
+    "neural": (Prepares, Trainable),
+}
+
+
+@pytest.mark.parametrize("name", ABILITIES)
+def test_aligners_have_the_abilities_that_protocols_describe(name):
+    aligner = build(composed(FEATURES, f"aligner={name}")["aligner"])
+    for protocol in (Directional, PosteriorOfCells, Prepares, LinksOnly, TrainingOptional, Trainable):
+        if protocol in ABILITIES[name]:
+            assert isinstance(aligner, protocol), protocol
+        elif protocol in (Directional, TrainingOptional, LinksOnly):
+            assert not isinstance(aligner, protocol), protocol
+    for part in (aligner.forward, aligner.backward) if isinstance(aligner, Bidirectional) else ():
+        assert isinstance(part, OneWay)
+    if name == "crf":
+        assert all(isinstance(aligner.forward, protocol) for protocol in (LinksOnly, Prepares, Explains))
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
@@ -40,7 +75,7 @@ def test_aligners_keep_the_contract(kept, check):
 
 @dataclass
 class Honest:
-    """Links equal words: what the bad ones below would be, were they good."""
+    """Links equal words. The classes below each break one promise of the contract."""
 
     requires: ClassVar[tuple[str, ...]] = ()
 
@@ -58,7 +93,7 @@ class Honest:
 
 
 class Shifted(Honest):
-    """Gives each pair the alignment of the one before it."""
+    """Returns the alignments in another order."""
 
     def align(self, pairs):
         found = super().align(pairs)
@@ -70,25 +105,25 @@ class Dropping(Honest):
         return super().align(pairs)[:-1]
 
 
-class Silent(Honest):
+class Empty(Honest):
     def one(self, pair):
         return Alignment(len(pair.source), len(pair.target))
 
 
-class Boastful(Honest):
+class Overconfident(Honest):
     def one(self, pair):
         found = super().one(pair)
         return Alignment(found.n_source, found.n_target, found.sure, confidence=dict.fromkeys(found.sure, 1.5))
 
 
-class Inventive(Honest):
+class ConfidentElsewhere(Honest):
     def one(self, pair):
         found = super().one(pair)
         return Alignment(found.n_source, found.n_target, found.sure, confidence={(99, 99): 1.0})
 
 
-class Moody(Honest):
-    """Says something else every time."""
+class Unstable(Honest):
+    """Changes its output from call to call."""
 
     count: ClassVar = itertools.count()
 
@@ -97,16 +132,16 @@ class Moody(Honest):
         return found if next(self.count) % 3 else Alignment(found.n_source, found.n_target)
 
 
-class Sociable(Honest):
-    """Links less where there are many pairs."""
+class BatchDependent(Honest):
+    """Links less if there are many pairs."""
 
     def align(self, pairs):
         return [a if len(pairs) < 5 else Alignment(a.n_source, a.n_target, frozenset(sorted(a.sure)[:1]))
                 for a in super().align(pairs)]  # fmt: skip
 
 
-class Fickle(Honest):
-    """The first pair of a batch is treated better than the others."""
+class OrderDependent(Honest):
+    """Treats the first pair of a batch differently."""
 
     def align(self, pairs):
         found = super().align(pairs)
@@ -119,8 +154,8 @@ class Fragile(Honest):
         return super().one(pair)
 
 
-class Presumptuous(Honest):
-    """Links the last words, also where there are none."""
+class LinksNothing(Honest):
+    """Links words of an empty sentence."""
 
     def one(self, pair):
         if len(pair.source) and not len(pair.target):
@@ -128,8 +163,8 @@ class Presumptuous(Honest):
         return super().one(pair)
 
 
-class Secretive(Honest):
-    """Reads tags without saying so."""
+class ReadsMore(Honest):
+    """Reads tags and does not require them."""
 
     def one(self, pair):
         found = super().one(pair)
@@ -137,14 +172,31 @@ class Secretive(Honest):
         return found if known else Alignment(found.n_source, found.n_target)
 
 
-class Pretentious(Honest):
-    """Says that it needs tags, and does without."""
+class ReadsLess(Honest):
+    """Requires tags and does not read them."""
 
     requires: ClassVar[tuple[str, ...]] = ("pos",)
 
 
+class FastAndWrong(Honest):
+    """Finds other links without confidences."""
+
+    def align_links(self, pairs):
+        return [Alignment(a.n_source, a.n_target) for a in self.align(pairs)]
+
+
+class PreparedAndWrong(Honest):
+    """Finds other links in prepared pairs."""
+
+    def prepared(self, pairs):
+        return pairs[::-1]
+
+    def decode(self, prepared):
+        return self.align(prepared)
+
+
 class Learner(Honest):
-    """Something to learn, to be remembered, and not to depend on chance: how many links at most."""
+    """Learns the largest number of links."""
 
     requires: ClassVar[tuple[str, ...]] = ()
 
@@ -165,13 +217,13 @@ class Learner(Honest):
         self.most = int(state["most"][0])
 
 
-class Forgetful(Learner):
+class NotRestored(Learner):
     def restore(self, state):
         pass
 
 
 class Random(Learner):
-    """Learns something else each time."""
+    """Learns a different number each time."""
 
     count: ClassVar = itertools.count(1)
 
@@ -182,18 +234,20 @@ class Random(Learner):
 BAD = {
     Shifted: "one_alignment_a_pair_in_its_range",
     Dropping: "one_alignment_a_pair_in_its_range",
-    Silent: "one_alignment_a_pair_in_its_range",
-    Boastful: "confidences_are_probabilities_of_links",
-    Inventive: "confidences_are_probabilities_of_links",
-    Moody: "asked_again_it_says_the_same",
-    Random: "trained_again_it_says_the_same",
-    Fickle: "the_order_of_pairs_does_not_matter",
-    Sociable: "company_does_not_matter",
+    Empty: "one_alignment_a_pair_in_its_range",
+    Overconfident: "confidences_are_probabilities_of_links",
+    ConfidentElsewhere: "confidences_are_probabilities_of_links",
+    Unstable: "aligning_again_gives_the_same",
+    Random: "training_again_gives_the_same",
+    OrderDependent: "the_order_of_pairs_does_not_matter",
+    BatchDependent: "other_pairs_do_not_matter",
     Fragile: "small_and_empty_pairs_are_aligned",
-    Presumptuous: "small_and_empty_pairs_are_aligned",
-    Secretive: "it_reads_the_layers_that_it_names_and_no_others",
-    Pretentious: "it_reads_the_layers_that_it_names_and_no_others",
-    Forgetful: "saved_and_loaded_it_says_the_same",
+    LinksNothing: "small_and_empty_pairs_are_aligned",
+    ReadsMore: "it_reads_exactly_the_layers_that_it_requires",
+    ReadsLess: "it_reads_exactly_the_layers_that_it_requires",
+    NotRestored: "saving_and_loading_changes_nothing",
+    FastAndWrong: "its_abilities_agree_with_align",
+    PreparedAndWrong: "its_abilities_agree_with_align",
 }
 
 
@@ -203,12 +257,12 @@ def made(kind: type, folder, monkeypatch) -> Contract:
 
 
 @pytest.mark.parametrize("kind", [Honest, Learner], ids=lambda kind: kind.__name__)
-def test_good_ones_pass(kind, tmp_path, monkeypatch):
+def test_an_aligner_that_keeps_the_contract_passes(kind, tmp_path, monkeypatch):
     made(kind, tmp_path, monkeypatch).check()
 
 
 @pytest.mark.parametrize(("kind", "fails"), BAD.items(), ids=[kind.__name__ for kind in BAD])
-def test_bad_ones_fail_where_they_are_bad(kind, fails, tmp_path, monkeypatch):
+def test_an_aligner_that_breaks_a_promise_fails_that_check(kind, fails, tmp_path, monkeypatch):
     c = made(kind, tmp_path, monkeypatch)
     with pytest.raises((AssertionError, IndexError)):
         getattr(contract, fails)(c)
@@ -216,5 +270,5 @@ def test_bad_ones_fail_where_they_are_bad(kind, fails, tmp_path, monkeypatch):
         c.check()
 
 
-def test_every_promise_is_broken_by_somebody():
+def test_every_check_has_an_aligner_that_fails_it():
     assert set(BAD.values()) == {check.__name__ for check in CHECKS}

@@ -1,4 +1,4 @@
-"""Comparisons: systems whose scores are known, on a corpus of templates. The command line is next door."""
+"""Comparisons of systems of known scores, on a corpus of templates. The command line has its own tests."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ GOLD = [e.gold for e in EXAMPLES]
 
 @pytest.fixture(scope="module")
 def config(tmp_path_factory) -> dict:
-    """What conf/compare.yaml composes to, as plain data, for a folder with the corpora."""
+    """The config of conf/compare.yaml as plain data, for a folder with the corpora."""
     folder = tmp_path_factory.mktemp("compared")
     toy_systems.write_corpora(folder)
     made = composed("annotate=none", "features=[string]", f"data.root={folder}", "data.train=[words.jsonl]")
@@ -55,7 +55,7 @@ def call(config) -> Callable[..., Table]:
 
 @pytest.fixture(scope="module", autouse=True)
 def surroundings():
-    """The classes are trusted here, and threads are left as they were."""
+    """Trust the classes of toy_systems, and restore the number of threads."""
     threads = torch.get_num_threads()
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("JACANA_TRUST", toy_systems.__name__)
@@ -71,7 +71,7 @@ def compare(call, tmp_path) -> Callable[..., Table]:
 
 @pytest.fixture(scope="module")
 def table(call, tmp_path_factory) -> Table:
-    """One that could not run, one that learns nothing, one that learns, and a pair of directions."""
+    """A system that cannot run, one that learns nothing, one that learns, and one of two directions."""
     return call(tmp_path_factory.mktemp("table"), {"50%_a|b": "broken"}, "equal", "memory", "both")
 
 
@@ -107,7 +107,7 @@ def test_significance_is_against_the_first_row_that_ran(table):
     assert marks == {"failed": [""] * 4, "-": [""] * 4, "the same pairs": ["**"] * 4}
 
 
-def test_pairs_that_were_trained_on_are_told_from_others(compare, config):
+def test_protocols_differ_in_the_pairs_that_systems_are_trained_on(compare, config):
     both = compare("equal", "memory", cv=5, train=["same", "cv"])
     assert trained(both) == ["-", "the same pairs", "5-fold cv"] and f1(both)[1:] == [1, 0]
     assert f1(compare("memory", "equal", cv=3))[0] == 0
@@ -116,7 +116,7 @@ def test_pairs_that_were_trained_on_are_told_from_others(compare, config):
     assert dev.rows[1].score == score([e.gold for e in DEV], [Equal().one(e.pair) for e in DEV])
 
 
-def test_every_symmetrizer_where_they_are_asked_for(compare, table):
+def test_symmetrizers_are_compared_if_the_config_lists_them(compare, table):
     every = compare("both", "equal", symmetrizers="all")
     own = Bidirectional(Ibm1(), Ibm1())
     own.fit(EXAMPLES)
@@ -129,10 +129,10 @@ def test_every_symmetrizer_where_they_are_asked_for(compare, table):
     assert table.rows[3].label == "both, intersection"
 
 
-# What cannot run, and what was measured before
+# Failures, and results that were kept
 
 
-def test_what_cannot_run_says_why_and_the_others_run(compare):
+def test_a_system_that_cannot_run_becomes_a_row_that_says_why(compare):
     rows = compare("broken", "lacking", "tagged", "equal").rows
     for row, why in zip(rows, ("ZeroDivisionError: by nought", "nowhere", "annotate="), strict=False):
         assert why in row.failure and row.score is None
@@ -141,7 +141,7 @@ def test_what_cannot_run_says_why_and_the_others_run(compare):
         compare("broken", "lacking")
 
 
-def test_what_was_measured_before_an_interruption_is_kept(compare, tmp_path):
+def test_results_survive_an_interruption(compare, tmp_path):
     Interrupted.still[:] = ["once"]
     systems = ("equal", "interrupted", "memory")
     with pytest.raises(KeyboardInterrupt):
@@ -153,7 +153,7 @@ def test_what_was_measured_before_an_interruption_is_kept(compare, tmp_path):
     assert len(again.rows) == 3 and f1(again)[1:] == [f1(again)[0], 1]
 
 
-def test_what_was_measured_otherwise_is_measured_again(call, compare, config, tmp_path, caplog):
+def test_results_are_measured_again_if_anything_they_depend_on_changes(call, compare, config, tmp_path, caplog):
     def measured_before(*systems: str, **settings) -> set[str]:
         caplog.clear()
         other = tmp_path.with_name("other")
@@ -164,7 +164,7 @@ def test_what_was_measured_otherwise_is_measured_again(call, compare, config, tm
     caplog.set_level("INFO")
     compare("memory", "equal")
     assert measured_before("memory", "equal") == {"memory", "equal"}
-    assert measured_before("memory", "equal", cv=5) == {"equal"}, "which learns nothing"
+    assert measured_before("memory", "equal", cv=5) == {"equal"}, "it learns nothing"
     assert not measured_before("memory", "equal", data={**config["data"], "limit": 20})
     assert len(kept := list((tmp_path / "rows").iterdir())) == 5
     for path in kept:
@@ -173,7 +173,7 @@ def test_what_was_measured_otherwise_is_measured_again(call, compare, config, tm
     assert sum("measured again" in message for message in caplog.messages) == 2
 
 
-# How it is written
+# Formats
 
 
 def test_text_is_aligned(table):
@@ -211,7 +211,7 @@ def test_json_has_every_figure(table):
     assert json.loads(FORMATS["json"](table)) == json.loads(json.dumps(table.to_dict()))
 
 
-def test_the_file_says_the_format():
+def test_the_suffix_of_the_output_chooses_the_format():
     names = {"t.md": "markdown", "a.b/t.TEX": "latex", "t.json": "json", "t.txt": "text", "md": "text"}
     assert {name: format_of(None, name) for name in names} == names
     assert format_of(None, None) == "text" and format_of("json", "t.md") == "json"
@@ -244,7 +244,7 @@ def test_the_file_says_the_format():
         ({"annotate": {"_target_": "jacana_torch.annotate.given.GivenAnnotator", "path": []}}, "data.sidecar"),
     ],
 )
-def test_settings_that_make_no_sense_are_told(settings, says, config, compare):
+def test_contradictory_settings_are_errors(settings, says, config, compare):
     if "data" in settings:
         settings = {"data": {**config["data"], **settings["data"]}}
     with pytest.raises(JacanaError, match=re.escape(says)):

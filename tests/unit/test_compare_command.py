@@ -1,4 +1,4 @@
-"""`jacana-torch compare` as people meet it: what it prints and writes, its exit codes, its mistakes."""
+"""`jacana-torch compare`: its output, files, exit codes and error messages."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def files(tmp_path_factory) -> Path:
 
 @pytest.fixture
 def command(files, tmp_path, capsys, monkeypatch):
-    """Run in this process: (exit code, stdout, stderr). Leaves logging and threads as they were."""
+    """Run in this process: (exit code, stdout, stderr). Restores logging and threads."""
     root, threads = logging.getLogger(), torch.get_num_threads()
     handlers, level = root.handlers[:], root.level
     monkeypatch.chdir(tmp_path)
@@ -53,7 +53,7 @@ def compare(files, command):
     )
 
 
-def test_systems_have_settings_and_names_of_their_own_or_were_saved(compare, model):
+def test_systems_have_own_settings_and_names_or_are_saved_models(compare, model):
     aligners = f'crf,{{bare: "crf features=[string] trainer.max_iterations=3"}},{model},core'
     settings = ("features=[string,position]", "trainer.max_iterations=2", "hydra.run.dir=here")
     code, out, err = compare(aligners, *settings, "format=json")
@@ -75,7 +75,7 @@ def test_systems_have_settings_and_names_of_their_own_or_were_saved(compare, mod
     assert "bare (the same pairs)" in Path("here/compare.log").read_text()
 
 
-def test_an_interruption_says_how_to_go_on(compare, command, files):
+def test_an_interruption_prints_the_command_that_continues(compare, command, files):
     Interrupted.still[:] = ["once"]
     code, out, err = compare("equal,interrupted", "output=sub/t.md", "hydra.run.dir=one")
     assert (code, out) == (130, "") and not Path("sub").exists()
@@ -88,7 +88,7 @@ def test_an_interruption_says_how_to_go_on(compare, command, files):
     assert re.match(r"\| system .*\n\|.*\n\| equal \|.*\n\| interrupted \|", Path("sub/t.md").read_text())
 
 
-def test_where_nothing_can_run_there_is_no_table(compare):
+def test_without_any_system_that_runs_there_is_no_table(compare):
     code, out, err = compare("broken")
     assert (code, out) == (2, "") and "broken cannot run: ZeroDivisionError: by nought" in err
 
@@ -115,7 +115,7 @@ def test_mistakes_are_short_and_exit_with_2(compare, aligners, overrides, says):
 @pytest.mark.parametrize(
     "item", ["equal colour", "'equal", {"a": "b", "c": "d"}, {"a": 1}, 3, None, ["equal"], "", {"a": ""}]
 )
-def test_what_names_no_system_is_told(item):
+def test_an_item_that_names_no_system_is_an_error(item):
     with pytest.raises(ConfigError, match="aligners: "):
         run._system(item)
     assert run._system("x a=b 'c=[d, e]'") == ("x", ["a=b", "c=[d, e]"], "x a=b 'c=[d, e]'")

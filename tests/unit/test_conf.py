@@ -24,7 +24,7 @@ FILES = sorted(CONF.rglob("*.yaml"))
 
 
 def override_of(path: Path) -> list[str]:
-    """What a user types to get this file."""
+    """The override by which a user chooses this file."""
     group, name = path.parent.relative_to(CONF).as_posix(), path.stem
     if group == ".":
         return []
@@ -41,7 +41,7 @@ def test_every_file_composes_to_what_training_reads(path):
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(CONF).as_posix())
-def test_every_file_says_what_it_is_for(path):
+def test_every_file_begins_with_a_comment(path):
     first = path.read_text(encoding="utf-8").splitlines()
     comment = first[1] if first[0] == "# @package _global_" else first[0]
     assert comment.startswith("# ") and len(comment) > 20 or path.parent.name == "symmetrize"
@@ -144,7 +144,7 @@ def test_a_part_of_an_aligner_may_drop_families_of_its_own():
     assert "kinds" not in linear
 
 
-def test_settings_of_the_wrong_kind_are_told():
+def test_settings_of_the_wrong_type_are_errors():
     cfg = composed("features=[string]")
     for name, value in (("cv", "5"), ("seed", None), ("data", []), ("drop", {}), ("logger", None)):
         with pytest.raises(ConfigError, match=name):

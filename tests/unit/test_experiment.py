@@ -54,7 +54,7 @@ def iterations(traced) -> dict[str, int]:
     return json.loads((traced[0] / "model" / "signature.json").read_text())["iterations"]
 
 
-def test_losses_and_gradients_are_there_for_every_iteration(traced):
+def test_every_iteration_writes_its_loss_and_gradient_norm(traced):
     events = traced[1]
     for part, last in iterations(traced).items():
         loss, norm = events.Scalars(f"loss/{part}"), events.Scalars(f"gradient_norm/{part}")
@@ -63,7 +63,7 @@ def test_losses_and_gradients_are_there_for_every_iteration(traced):
         assert all(b.value <= a.value for a, b in zip(loss, loss[1:], strict=False))
 
 
-def test_dev_scores_are_there_for_every_direction_and_symmetrizer(traced):
+def test_dev_scores_are_written_for_every_direction_and_symmetrizer(traced):
     events = traced[1]
     final = json.loads((traced[0] / "scores.json").read_text())
     assert set(final) == set(symmetrize.functions())
@@ -76,7 +76,7 @@ def test_dev_scores_are_there_for_every_direction_and_symmetrizer(traced):
     assert forward[:3] == [1, 5, 10]
 
 
-def test_weights_are_there_by_family(traced):
+def test_weights_are_written_by_family(traced):
     tags = traced[1].Tags()["histograms"]
     families = ("string", "position", "distortion")
     assert sorted(tags) == sorted(f"weights/{part}/{f}" for part in ("forward", "backward") for f in families)
@@ -90,7 +90,7 @@ def forward_names(traced) -> list[str]:
     return persist.load(traced[0] / "model").aligner.forward.names
 
 
-def test_alignments_are_there_as_text(traced):
+def test_alignments_are_written_as_text(traced):
     events = traced[1]
     texts = [tag for tag in events.Tags()["tensors"] if tag.startswith("alignments/")]
     assert len(texts) == 3
@@ -100,7 +100,7 @@ def test_alignments_are_there_as_text(traced):
     assert any(b"| correct |" in events.Tensors(tag)[0].tensor_proto.string_val[0] for tag in texts)
 
 
-def test_settings_and_outcome_are_there_to_compare_runs(traced):
+def test_settings_and_outcome_are_written_to_compare_runs(traced):
     events = traced[1]
     final = json.loads((traced[0] / "scores.json").read_text())
     assert events.Scalars("outcome/union_f1")[0].value == pytest.approx(final["union"]["f1"], abs=1e-6)
@@ -114,7 +114,7 @@ def test_settings_and_outcome_are_there_to_compare_runs(traced):
 
 
 def test_scoring_while_training_computes_features_once(monkeypatch):
-    """Scores on dev at each step, and the features of dev no more than once a direction."""
+    """Dev is scored at each step, and its features are computed once per direction."""
     from jacana_torch.aligners.crf import Crf
     from jacana_torch.features.families.string import String
 
@@ -131,7 +131,7 @@ def test_scoring_while_training_computes_features_once(monkeypatch):
     seen = Seen()
     watch = diagnostics.Monitor(seen, corpus(7, seed=2), every=1)
     Bidirectional(direction(), direction()).fit(corpus(20), corpus(7, seed=2), watch)
-    assert sum(counted) == 2 * (20 + 7)  # pairs, in whatever parts
+    assert sum(counted) == 2 * (20 + 7)  # pairs
     assert sum("dev/f1/union" in values for values, _ in seen.figures) > 5
 
 
@@ -150,7 +150,7 @@ class Seen(Tracker):
 
 
 @given(st.integers(2, 40), st.integers(2, 40), st.integers(0, 5))
-def test_every_example_is_tested_once_and_never_on_what_trained_on_it(n, k, seed):
+def test_every_example_is_in_one_fold_and_not_in_its_training_data(n, k, seed):
     if k > n:
         with pytest.raises(ConfigError, match=f"cv={k}"):
             list(loop.folds(n, k, seed))
@@ -166,7 +166,7 @@ def test_every_example_is_tested_once_and_never_on_what_trained_on_it(n, k, seed
 
 @dataclass
 class Remembering:
-    """Aligns what it was trained on, and nothing else."""
+    """Links the pairs that it was trained on, and no others."""
 
     known: set = field(default_factory=set)
     interrupted: bool = False
@@ -189,7 +189,7 @@ class Remembering:
         pass
 
 
-def test_cross_validation_never_shows_a_pair_to_the_model_that_aligns_it():
+def test_cross_validation_aligns_pairs_by_models_that_did_not_see_them():
     examples = corpus(23)
     found, alignments = loop.cross_validate(Remembering, examples, 5)
     assert not any(a.sure for a in alignments["aligned"]) and found["aligned"].pairs == 23
@@ -211,7 +211,7 @@ def test_scores_are_those_of_evaluate_by_name():
 
 @dataclass
 class Always:
-    """A direction with one answer; `part` is which one it is."""
+    """A direction that gives every pair the same links."""
 
     links: tuple
     requires: tuple[str, ...] = ()
@@ -233,7 +233,7 @@ def first_link(forward, backward):
     return Alignment(forward.n_source, forward.n_target, frozenset(sorted(forward.sure)[:1]))
 
 
-def test_predictions_are_named_by_symmetrizer_and_hold_the_models_own():
+def test_predictions_are_named_by_symmetrizer_and_include_the_models_own():
     pair = SentencePair(Sentence(("a", "b", "c")), Sentence(("x", "y")))
     example = Example(pair, Alignment(3, 2))
     both = Bidirectional(Always(((0, 0), (2, 1))), Always(((0, 0), (1, 1))), "grow-diag")
@@ -294,7 +294,7 @@ def test_tensorboard_shows_every_token_as_it_is(tokens):
     ]
 
 
-def test_nothing_to_train_is_no_error(caplog):
+def test_an_aligner_that_learns_nothing_is_no_error(caplog):
     @dataclass
     class Fixed:
         requires: tuple[str, ...] = ()

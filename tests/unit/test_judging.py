@@ -1,4 +1,4 @@
-"""Pictures and curves of a training run, read back from the event files as TensorBoard reads them."""
+"""Pictures and curves of a training run, read back from its event files as TensorBoard reads them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,9 @@ def trained(folder: Path, *overrides: str) -> Path:
     handlers, level = root.handlers[:], root.level
     files = [f"data.root={folder}", "data.train=[train.jsonl]", "data.dev=[dev.jsonl]"]
     try:
-        run.train([*files, *FEATURES, f"hydra.run.dir={folder}/run", f"hydra.sweep.dir={folder}/sweep", *overrides])
+        run.train(
+            [*files, *FEATURES, f"hydra.run.dir={folder}/run", f"hydra.sweep.dir={folder}/sweep", *overrides]
+        )
     finally:
         root.handlers[:], root.level = handlers, level
     return folder / "run"
@@ -59,8 +61,8 @@ def validated(tmp_path_factory) -> Path:
     return trained(tmp_path_factory.mktemp("validated"), "cv=2")
 
 
-def kinds_of(picture: np.ndarray, m: int, n: int) -> dict[tuple[int, int], str]:
-    """What each square of a picture shows, told by how much of it is of which colour: no shape is looked up."""
+def outcomes_of(picture: np.ndarray, m: int, n: int) -> dict[tuple[int, int], str]:
+    """What each square of a picture shows, by its colour."""
     size = 14
     picture = picture[picture.shape[0] - m * size - 1 :, picture.shape[1] - n * size - 1 :]  # without its words
     assert picture.shape == (m * size + 1, n * size + 1, 3)
@@ -77,7 +79,7 @@ def kinds_of(picture: np.ndarray, m: int, n: int) -> dict[tuple[int, int], str]:
     return shown
 
 
-def expected_kinds(gold: set, found: set) -> dict:
+def expected_outcomes(gold: set, found: set) -> dict:
     return {
         link: "correct" if link in gold & found else "missed" if link in gold else "spurious"
         for link in gold | found
@@ -89,13 +91,13 @@ def linked(m: int, n: int):
 
 
 @given(st.data(), st.integers(1, 9), st.integers(1, 9))
-def test_every_square_says_what_became_of_its_link(data, m, n):
+def test_every_square_shows_whether_its_link_is_correct(data, m, n):
     gold, found = data.draw(linked(m, n)), data.draw(linked(m, n))
     picture = pictures.matrix(*(pictures.cells(Alignment(m, n, frozenset(links))) for links in (gold, found)))
-    assert picture.dtype == np.uint8 and kinds_of(picture, m, n) == expected_kinds(gold, found)
+    assert picture.dtype == np.uint8 and outcomes_of(picture, m, n) == expected_outcomes(gold, found)
 
 
-def test_kinds_are_told_apart_without_colours():
+def test_shapes_differ_without_colours():
     masks = {kind: mask.tobytes() for kind, mask in pictures.SHAPES.items()}
     assert len(set(masks.values())) == 3
     full, frame, cross = (pictures.SHAPES[kind] for kind in ("correct", "missed", "spurious"))
@@ -110,13 +112,13 @@ def test_the_longest_sentences_make_no_giant_pictures_and_empty_ones_are_drawn()
     assert pictures.matrix(many[:0], many[:0]).shape == (1, 3 * pictures.CELL + 1, 3)
 
 
-def test_possible_links_are_drawn_where_they_count():
+def test_possible_links_are_drawn_if_they_count():
     alignment = Alignment(2, 2, frozenset({(0, 0)}), frozenset({(1, 1)}))
     assert pictures.cells(alignment).tolist() == [[True, False], [False, False]]
     assert pictures.cells(alignment, "all").tolist() == [[True, False], [False, True]]
 
 
-def test_bars_are_as_high_as_what_came_true():
+def test_bars_are_as_high_as_the_share_in_gold():
     curve = Reliability(np.array([0, 0.5, 1]), np.array([3, 0]), np.array([0.2, 0]), np.array([0.6, 0]))
     inner = pictures.reliability(curve)[pictures.BORDER : -pictures.BORDER, pictures.BORDER : -pictures.BORDER]
     column = inner[::-1, 10].tolist()  # from below; the diagonal is elsewhere than at the heights asked
@@ -182,7 +184,7 @@ def ink(area: np.ndarray) -> np.ndarray:
     return dark[rows.min() : rows.max() + 1, columns.min() : columns.max() + 1]
 
 
-def test_matrices_are_there_at_intervals_and_show_the_same_pairs(fitted):
+def test_matrices_are_written_at_intervals_and_show_the_same_pairs(fitted):
     events = read(fitted)
     tags = {tag for tag in events.Tags()["images"] if tag.startswith("matrix_")}
     assert tags == {f"matrix_{n}/{part}" for n in range(2) for part in PARTS}
@@ -192,17 +194,17 @@ def test_matrices_are_there_at_intervals_and_show_the_same_pairs(fitted):
     for number, (example, alignment) in enumerate(zip(dev, found, strict=True)):
         size = len(example.pair.source), len(example.pair.target)
         last = events.Images(f"matrix_{number}/final")[-1]
-        assert kinds_of(pixels(last), *size) == expected_kinds(set(example.gold.sure), set(alignment.sure))
+        assert outcomes_of(pixels(last), *size) == expected_outcomes(set(example.gold.sure), set(alignment.sure))
         for part in ("forward", "backward"):
             drawn = events.Images(f"matrix_{number}/{part}")
             assert [e.step for e in drawn] == [1, *range(5, iterations[part] + 1, 5)]
             for event in drawn:  # gold is the same at every step, whatever is found
-                kinds = kinds_of(pixels(event), *size)
+                kinds = outcomes_of(pixels(event), *size)
                 assert {link for link, kind in kinds.items() if kind != "spurious"} == set(example.gold.sure)
 
 
-def test_chances_of_two_chains_are_those_of_every_cell(fitted):
-    """The oracle asks `align` for the chance of each link that it finds."""
+def test_two_chains_give_the_probability_of_every_cell(fitted):
+    """They must hold the confidence of each link that `align` finds."""
     model, dev = persist.load(fitted / "model"), layerless(corpus(10, seed=2))
     found = model.aligner.align([e.pair for e in dev])
     cells = diagnostics.CellProbabilities()
@@ -213,12 +215,12 @@ def test_chances_of_two_chains_are_those_of_every_cell(fitted):
         == sum(len(e.pair.source) * len(e.pair.target) for e in dev)
     )
     assert cells.outcomes.sum() == sum(len(e.gold.sure) for e in dev)
-    told = sorted(chance for alignment in found for chance in alignment.confidence.values())
-    assert all(np.abs(cells.probabilities - chance).min() < 1e-9 for chance in told) and told
+    confidences = [p for alignment in found for p in alignment.confidence.values()]
+    assert confidences and all(np.abs(cells.probabilities - p).min() < 1e-9 for p in confidences)
 
 
 @pytest.mark.parametrize("which", ["fitted", "validated"])
-def test_curves_are_there_when_all_is_over(which, request):
+def test_curves_are_written_at_the_end(which, request):
     folder = request.getfixturevalue(which)
     events = read(folder)
     (curve,) = (np.asarray(_tensor(e)) for e in events.Tensors("links"))
@@ -245,7 +247,7 @@ def _tensor(event) -> np.ndarray:
     return make_ndarray(event.tensor_proto)
 
 
-def test_the_error_that_is_written_is_that_of_the_model(fitted):
+def test_the_calibration_error_is_that_of_the_model(fitted):
     model, dev = persist.load(fitted / "model"), layerless(corpus(10, seed=2))
     cells = diagnostics.CellProbabilities()
     cells.add(model.aligner, dev, model.aligner.align([e.pair for e in dev]))
@@ -254,8 +256,8 @@ def test_the_error_that_is_written_is_that_of_the_model(fitted):
     assert read(fitted).Scalars("calibration/expected_error")[0].value == pytest.approx(wanted, abs=1e-6)
 
 
-class Telling:
-    """An aligner that says what it is sure of, and of the rest nothing."""
+class Aligner:
+    """An aligner without a posterior of each cell."""
 
 
 def _example(*gold: tuple[int, int], possible: tuple = ()) -> Example:
@@ -266,26 +268,33 @@ def _example(*gold: tuple[int, int], possible: tuple = ()) -> Example:
 @pytest.mark.parametrize(
     "links, hits", [("sure", [True, False, False, False]), ("all", [True, False, False, True])]
 )
-def test_links_that_are_not_told_of_count_as_unthinkable(links, hits):
+def test_cells_without_a_confidence_count_as_0(links, hits):
     cells = diagnostics.CellProbabilities(links)
     found = Alignment(2, 2, frozenset({(0, 0), (0, 1)}), confidence={(0, 0): 0.9, (0, 1): 0.6})
     unaligned = Example(SentencePair(Sentence(("a",)), Sentence(("x",))))
-    cells.add(Telling(), [_example((0, 0), possible=((1, 1),)), unaligned], [found, Alignment(1, 1)])
+    cells.add(Aligner(), [_example((0, 0), possible=((1, 1),)), unaligned], [found, Alignment(1, 1)])
     assert cells.probabilities.tolist() == [0.9, 0.6, 0, 0] and cells.outcomes.tolist() == hits
     assert cells.reliability().count.sum() == 2
 
 
-def test_without_chances_there_are_no_curves(tmp_path):
+def test_the_reliability_curve_is_of_cells_that_are_not_nearly_impossible():
+    cells = diagnostics.CellProbabilities()
+    confidence = {(0, 0): 0.9, (0, 1): 0.011, (1, 0): 0.009}
+    cells.add(Aligner(), [_example((0, 0))], [Alignment(2, 2, frozenset(confidence), confidence=confidence)])
+    assert cells.reliability().count.tolist() == [1, *[0] * 8, 1]
+
+
+def test_without_confidences_there_are_no_curves(tmp_path):
     cells, board = diagnostics.CellProbabilities(), TensorBoard(tmp_path)
-    cells.add(Telling(), [_example((0, 0))], [Alignment(2, 2, frozenset({(0, 0)}))])
+    cells.add(Aligner(), [_example((0, 0))], [Alignment(2, 2, frozenset({(0, 0)}))])
     cells.show(board)
     board.close()
     assert not any(read(tmp_path).Tags()[kind] for kind in ("scalars", "images", "tensors"))
 
 
-def test_nothing_is_cells_or_drawn_where_nothing_is_kept(tmp_path, monkeypatch):
+def test_nothing_is_computed_or_drawn_without_tensorboard(tmp_path, monkeypatch):
     def never(*_, **__):
-        raise AssertionError("this takes time, and nobody looks at it")
+        raise AssertionError("this takes time, and is not written")
 
     monkeypatch.setattr(diagnostics.CellProbabilities, "add", never)
     monkeypatch.setattr(pictures, "matrix", never)
@@ -303,7 +312,7 @@ SWEEPS = {
 
 @pytest.mark.parametrize("sweep", SWEEPS)
 def test_a_sweep_can_be_read_in_tensorboard_alone(sweep, tmp_path):
-    """Asks the HParams tab's own backend for its table: settings and outcome of every run."""
+    """The backend of the HParams tab must give the settings and the outcome of every run."""
     trained(tmp_path, "-m", "cv=2", sweep)
     setting, values = SWEEPS[sweep]
     groups = hparams_table(tmp_path / "sweep")

@@ -1,4 +1,4 @@
-"""Links without confidences are the same links, for whoever asks; alignments made without checks pass them."""
+"""Links without confidences are the same links; alignments made without checks equal checked ones."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_one_direction_too():
     assert all(a.score < 0 for a in one.align(pairs))
 
 
-def test_an_aligner_that_always_says_how_sure_it_is_is_not_asked():
+def test_confidences_are_removed_if_the_aligner_always_gives_them():
     class Sure:
         requires = ()
 
@@ -53,10 +53,12 @@ def test_an_aligner_that_always_says_how_sure_it_is_is_not_asked():
 
 
 cells = st.tuples(st.integers(0, 4), st.integers(0, 6))
-chances = st.floats(0, 1)
+probabilities = st.floats(0, 1)
 
 
-@given(st.frozensets(cells), st.frozensets(cells), st.dictionaries(cells, chances), st.none() | chances)
+@given(
+    st.frozensets(cells), st.frozensets(cells), st.dictionaries(cells, probabilities), st.none() | probabilities
+)
 def test_trusted_alignments_are_like_others(sure, possible, confidence, score):
     plain = Alignment(5, 7, sure, possible, confidence, score)
     fast = trusted(5, 7, sure, possible - sure, dict(confidence), score)
@@ -84,7 +86,7 @@ def test_sentences_and_pairs_travel(layers, text, name):
 
 
 def test_numpy_and_torch_find_the_same_links():
-    """Which of them runs is a matter of the device; "cpu:0" is the processor, by way of torch."""
+    """The device "cpu" runs numpy, and "cpu:0" torch."""
     both, pairs = trained(), random_pairs(13, 40)
     pairs.insert(3, SentencePair(Sentence(("a",)), Sentence(())))
     other = trained()

@@ -1,4 +1,4 @@
-"""The optimiser: accuracy, its stopping rules, and what it does when things go wrong."""
+"""The optimiser: accuracy, stopping rules, interruption and errors."""
 
 from __future__ import annotations
 
@@ -76,14 +76,14 @@ def test_interrupting_keeps_the_best_point(where):
     assert closure(result.x)[0] == result.loss < closure(np.zeros(30))[0]
 
 
-def test_running_out_of_iterations_is_said():
+def test_running_out_of_iterations_is_reported():
     closure, _ = logistic()
     result = minimise(closure, np.ones(30), max_iterations=3)
     assert not result.converged and result.iterations == 3 and "ITERATIONS" in result.message
 
 
 @pytest.mark.parametrize("loss, gradient, match", [(np.nan, 1.0, "loss is nan"), (1.0, np.inf, "entry 0 of the")])
-def test_what_is_not_a_number_is_an_error(loss, gradient, match):
+def test_values_that_are_not_finite_are_errors(loss, gradient, match):
     with pytest.raises(DivergedError, match=match):
         minimise(lambda x: (loss, np.full(2, gradient)), np.zeros(2))
 

@@ -1,4 +1,4 @@
-"""A model's front door: strings, tokens, pairs; layers filled where they lack, left alone where they do not."""
+"""Models: what counts as a pair, which pairs are annotated, and what is checked before any work."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from jacana_torch.types import Alignment, Sentence, SentencePair
 
 @dataclass
 class Tags:
-    """Fills pos with "X", and remembers what it was asked for."""
+    """Fills pos with "X", and records the pairs that it gets."""
 
     provides: tuple[str, ...] = ("pos",)
     requires: tuple[str, ...] = ()
     resources: tuple[str, ...] = ()
-    asked: list = field(default_factory=list)
+    got: list = field(default_factory=list)
 
     def __call__(self, pairs):
-        self.asked += pairs
+        self.got += pairs
 
         def filled(sentence):
             return sentence.with_layers(pos=sentence.layers.get("pos", ["X"] * len(sentence)))
@@ -57,18 +57,18 @@ def test_strings_tokens_sentences_and_pairs_are_all_pairs():
 
 
 @pytest.mark.parametrize("bad", ["a string", ("one",), ("a", "b", "c"), (["a", 5], ["b"]), (["a"], [None])])
-def test_what_is_no_pair_is_told(bad):
+def test_anything_else_than_a_pair_is_an_error(bad):
     with pytest.raises(ConfigError):
         Model(Diagonal(), Tags()).align([bad])
 
 
-def test_only_pairs_that_lack_something_are_annotated_and_order_is_kept():
+def test_only_pairs_that_lack_a_layer_are_annotated_and_order_is_kept():
     examples = corpus(4)
     bare = layerless(examples)
     mixed = [bare[0].pair, examples[1].pair, bare[2].pair, examples[3].pair]
     tags = Tags()
     found = Model(Diagonal(), tags).align(mixed)
-    assert tags.asked == [mixed[0], mixed[2]]
+    assert tags.got == [mixed[0], mixed[2]]
     assert [(a.n_source, a.n_target) for a in found] == [(len(p.source), len(p.target)) for p in mixed]
     assert found[0].links == [(k, k) for k in range(min(found[0].n_source, found[0].n_target))]
 
@@ -76,9 +76,9 @@ def test_only_pairs_that_lack_something_are_annotated_and_order_is_kept():
 def test_an_aligner_that_reads_no_layers_needs_no_annotator():
     tags = Tags(resources=("tagger",))
     model = Model(Diagonal(requires=()), tags)
-    with pytest.raises(MissingLayer):  # this aligner lies; the point is that nobody annotated for it
+    with pytest.raises(MissingLayer):  # this aligner reads more than it requires; its pairs were not annotated
         model.align([("a", "b")])
-    assert tags.asked == [] and model.resources == ()
+    assert tags.got == [] and model.resources == ()
     assert Model(Diagonal(resources=("wordnet",)), tags).resources == ("tagger", "wordnet")
 
 
@@ -89,7 +89,7 @@ def test_without_an_annotator_pairs_must_bring_their_layers():
         model.align([("a", "b")])
 
 
-def test_what_an_annotator_does_not_fill_is_told_before_any_work():
+def test_check_names_the_layers_that_the_annotator_does_not_fill():
     with pytest.raises(ConfigError, match="annotate=given or annotate=spacy"):
         Model(Diagonal(requires=("pos", "head")), Tags()).check()
     with pytest.raises(ConfigError, match="no known annotator"):
@@ -98,7 +98,7 @@ def test_what_an_annotator_does_not_fill_is_told_before_any_work():
     Model(Diagonal(requires=("head",))).check()  # corpora may bring their layers
 
 
-def test_what_is_not_on_this_machine_is_told_before_any_work(monkeypatch):
+def test_check_names_the_resources_that_are_missing(monkeypatch):
     def missing(name):
         raise MissingResource(f"{name} is missing")
 

@@ -1,4 +1,4 @@
-"""The neural aligner: gradients, padding, what is kept, what goes on, and what is refused."""
+"""The neural aligner: gradients, padding, training, saving, and refused settings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from templates import corpus, layerless
 from tiny_encoder import tiny_encoder
 
 from jacana_torch.aligners.neural import network as networks
-from jacana_torch.aligners.neural.inputs import Batch, Columns, batches, inputs_of
+from jacana_torch.aligners.neural.inputs import Batch, Columns, Inputs, batches, inputs_of
 from jacana_torch.aligners.neural.network import Contextual, EncoderCache
 from jacana_torch.aligners.neural.neural import Neural, alignment_of, link_probabilities
 from jacana_torch.aligners.neural.training import gold_of, mean_loss
@@ -44,7 +44,7 @@ def aligner(**settings) -> Neural:
     return Neural(settings.pop("families", families), **{**small, **settings})
 
 
-def said(trained: Neural, examples=HELD_OUT) -> list:
+def full(trained: Neural, examples=HELD_OUT) -> list:
     return [(a.sure, dict(a.confidence), a.score) for a in trained.align([e.pair for e in examples])]
 
 
@@ -73,8 +73,8 @@ def batch_of(made: Neural, examples, dtype=torch.float64) -> Batch:
     return Batch(batch.sizes, batch.values.to(dtype), batch.marks, batch.inside.to(dtype), batch.windows)
 
 
-def test_padding_says_nothing(trained):
-    """Each pair by itself, in double precision, is what it is among larger ones."""
+def test_padding_changes_nothing(trained):
+    """In double precision, the output for a pair is the same alone and among larger ones."""
     network = copy.deepcopy(trained.networks[0]).double().eval()
     together = network(batch_of(trained, HELD_OUT))
     for k, example in enumerate(HELD_OUT):
@@ -94,7 +94,7 @@ def test_gradients_are_differences(encoder, with_encoder):
     made.fit(TRAINING[:3])
     network = made.networks[0].double().eval()
     random = torch.Generator().manual_seed(1)
-    for p in network.learnt().values():  # nothing is to be flat because it is zero
+    for p in network.learnt().values():  # weights of 0 would have no gradient
         torch.nn.init.normal_(p, std=0.3, generator=random)
     examples = TRAINING[:3]
     batch, gold = batch_of(made, examples), [gold_of(e.gold, "monotone") for e in examples]
@@ -104,7 +104,7 @@ def test_gradients_are_differences(encoder, with_encoder):
 
     network.zero_grad()
     loss().backward()
-    step = 1e-6  # short, for the largest of several cells changes now and then
+    step = 1e-6  # small, because maxima over cells are not differentiable everywhere
     for name, p in network.learnt().items():
         if not p.numel() or not p.grad.any():
             continue
@@ -119,7 +119,7 @@ def test_gradients_are_differences(encoder, with_encoder):
         assert float(p.grad[at]) == pytest.approx(difference, rel=1e-4, abs=1e-5), name
 
 
-def test_everything_learns(encoder):
+def test_every_parameter_learns(encoder):
     made = aligner(encoder=encoder, rank=2, views=2, rarest=1, epochs=1, dropout=0.0)
     made.fit(TRAINING)
     before = made._network(made.seed).learnt()
@@ -128,45 +128,45 @@ def test_everything_learns(encoder):
     assert still == []
 
 
-def test_an_encoder_of_rate_0_is_asked_once_and_stays_as_it_is(encoder, monkeypatch):
+def test_an_encoder_of_rate_0_runs_once_and_does_not_change(encoder, monkeypatch):
     made = aligner(encoder=encoder, rank=2, views=2, epochs=3, encoder_rate=0.0)
-    asked = []
+    runs = []
     monkeypatch.setattr(
         Contextual,
         "read",
-        lambda self, windows, sizes, read=Contextual.read: asked.extend(sizes) or read(self, windows, sizes),
+        lambda self, windows, sizes, read=Contextual.read: runs.extend(sizes) or read(self, windows, sizes),
     )
     made.fit(TRAINING)
-    assert len(asked) == len(TRAINING)
+    assert len(runs) == len(TRAINING)
     before, after = made._network(made.seed).learnt(), made.networks[0].learnt()
     changed = {name for name, p in after.items() if not torch.allclose(p, before[name], atol=1e-3)}
     assert changed and not any(name.startswith("contextual.encoder.") for name in changed)
 
 
-def test_what_a_fixed_encoder_saw_is_remembered_until_another_is_asked(encoder, monkeypatch):
-    """Folds ask for the same pairs again; what is merely aligned is not kept."""
-    asked = []
+def test_the_output_of_a_frozen_encoder_is_cached_until_another_runs(encoder, monkeypatch):
+    """Training pairs are cached, because folds share them; other pairs are not."""
+    runs = []
     monkeypatch.setattr(
         Contextual,
         "read",
-        lambda self, windows, sizes, read=Contextual.read: asked.extend(sizes) or read(self, windows, sizes),
+        lambda self, windows, sizes, read=Contextual.read: runs.extend(sizes) or read(self, windows, sizes),
     )
     monkeypatch.setattr(networks, "CACHE", EncoderCache())
     settings = {"encoder": encoder, "rank": 0, "views": 2}
     first, second = aligner(**settings), aligner(**settings)
     first.fit(TRAINING[:9])
-    alone = said(first)
-    assert len(asked) == 9 + len(HELD_OUT)
+    alone = full(first)
+    assert len(runs) == 9 + len(HELD_OUT)
     second.fit(TRAINING[3:12])
-    assert len(asked) == 12 + len(HELD_OUT)
-    assert said(first) == alone and len(asked) == 12 + 2 * len(HELD_OUT)
+    assert len(runs) == 12 + len(HELD_OUT)
+    assert full(first) == alone and len(runs) == 12 + 2 * len(HELD_OUT)
     fresh = aligner(**settings)
     monkeypatch.setattr(networks, "CACHE", EncoderCache())
     fresh.fit(TRAINING[3:12])
-    assert [links for links, _, _ in said(fresh)] == [links for links, _, _ in said(second)]
-    asked.clear()
+    assert [links for links, _, _ in full(fresh)] == [links for links, _, _ in full(second)]
+    runs.clear()
     aligner(**{**settings, "layers": [0, 1]}).fit(TRAINING[:9])
-    assert len(asked) == 9
+    assert len(runs) == 9
     monkeypatch.setattr(networks, "MOST_WORDS", 60)
     small = EncoderCache()
     monkeypatch.setattr(networks, "CACHE", small)
@@ -174,7 +174,7 @@ def test_what_a_fixed_encoder_saw_is_remembered_until_another_is_asked(encoder, 
     assert 0 < small.words <= 60 and len(small.kept) < 9
 
 
-def test_members_share_an_encoder_that_learns_nothing_more(encoder, tmp_path):
+def test_members_share_a_frozen_encoder(encoder, tmp_path):
     config = {"model": {"_target_": "jacana_torch.model.model.Model", "aligner": {}}}
     settings = {"encoder": encoder, "rank": 2, "views": 2, "rate": 1e-2}
     first = aligner(**settings)
@@ -192,7 +192,7 @@ def test_members_share_an_encoder_that_learns_nothing_more(encoder, tmp_path):
         assert np.array_equal(state[name], first.state()[name])
     again = aligner(**settings, members=2, encoder_rate=0.0)
     again.restore(state)
-    assert said(again) == said(two)
+    assert full(again) == full(two)
 
 
 def test_full_and_frozen_encoders(encoder):
@@ -205,7 +205,54 @@ def test_full_and_frozen_encoders(encoder):
     assert learnt[0] == 0 < learnt[2] < 2 * learnt[None]
 
 
-# What is read
+def test_the_loss_adds_the_cross_entropy_of_cells_to_that_of_chains(trained):
+    """Only the logits of cells differ, so the losses differ by 0.3 times the cross-entropy per pair."""
+    batch, gold = batch_of(trained, TRAINING[:3]), [gold_of(e.gold, "monotone") for e in TRAINING[:3]]
+    output = copy.deepcopy(trained.networks[0]).double().eval()(batch)
+    logits = torch.linspace(-2, 2, output.alone.numel(), dtype=torch.float64).reshape(output.alone.shape)
+    losses = [
+        float(mean_loss(output._replace(alone=x), gold, batch.inside, 0.5).detach())
+        for x in (logits, torch.zeros_like(logits))
+    ]
+    expected = 0.0
+    for k, one in enumerate(gold):
+        for (i, j), linked in np.ndenumerate(one.links):
+            sign = 1 if linked else -1
+            expected += np.log1p(np.exp(-sign * float(logits[k, i, j]))) - np.log(2)
+    assert losses[0] - losses[1] == pytest.approx(0.3 * expected / 3)
+
+
+def test_an_untrained_network_links_few_cells():
+    made = aligner()
+    with torch.no_grad():
+        made.columns = Columns.of([e.pair for e in TRAINING], made.features, None)
+        made.columns.measure(made._inputs([e.pair for e in TRAINING]))
+        network = made._network(made.seed).eval()
+        batch = Batch.of(made.prepared([e.pair for e in HELD_OUT]).inputs, made.columns, "cpu")
+        assert torch.sigmoid(network(batch).alone).mean() < 0.2
+
+
+# Inputs
+
+
+def test_values_are_standardised_and_outliers_are_cut():
+    columns = Columns(["common", "constant", "rare"])
+    cells = np.zeros((100, 1, 3), np.float16)
+    cells[:50, 0, 0], cells[:, 0, 1], cells[0, 0, 2] = 1, 3, 1
+    inputs = Inputs((100, 1), cells, np.zeros((100, 1, 0), np.int32))
+    columns.measure([inputs])
+    values = Batch.of([inputs], columns, "cpu").values[0, :, 0].numpy()
+    assert values[:, 0] == pytest.approx(np.repeat([1, -1], 50), abs=0.02 + 1e-6)
+    assert (values[:, 1] == 0).all()
+    assert values[0, 2] == 6.0 and values[1, 2] == pytest.approx(-0.092, abs=1e-3)
+
+
+def test_random_batches_vary_and_still_hold_pairs_of_similar_size():
+    sizes = [(10, 8 + k) for k in range(20)]
+    made = [{frozenset(batch) for batch in batches(sizes, 4, 10**6, Random(seed))} for seed in range(9)]
+    assert len(set(map(frozenset, made))) > 5
+    spread = np.mean([max(batch) - min(batch) for one in made for batch in one])
+    assert 3 < spread < 12, "3 if sorted by size, 12 or more at random"
 
 
 def test_inputs_are_the_families_columns():
@@ -234,11 +281,11 @@ def test_inputs_are_the_families_columns():
             np.testing.assert_allclose(found[name], values, atol=2e-3)
 
 
-def test_batches_hold_every_pair_once_and_are_no_larger_than_asked_for():
+def test_batches_hold_every_pair_once_and_respect_their_limits():
     random = Random(1)
     sizes = [(random.randint(1, 30), random.randint(1, 30)) for _ in range(97)]
-    for chance in (None, random):
-        made = batches(sizes, 7, 2000, chance)
+    for jitter in (None, random):
+        made = batches(sizes, 7, 2000, jitter)
         assert sorted(itertools.chain(*made)) == list(range(97))
         for one in made:
             cells = len(one) * max(sizes[k][0] for k in one) * max(sizes[k][1] for k in one)
@@ -246,20 +293,20 @@ def test_batches_hold_every_pair_once_and_are_no_larger_than_asked_for():
     assert batches([(50, 50), (60, 60)], 8, 100) == [[0], [1]]
 
 
-def test_gold_tells_what_no_state_holds():
+def test_links_that_no_state_holds_are_counted():
     gold = gold_of(Alignment(2, 2, frozenset({(0, 0), (0, 1), (1, 0), (1, 1)})), "first")
     assert gold.forward.tolist() == [1, 1] and gold.backward.tolist() == [1, 1]
     assert gold.links.all() and gold.dropped == 1
 
 
-def test_an_alignment_is_what_is_likelier_than_the_threshold():
+def test_cells_above_the_threshold_are_links():
     found = alignment_of(np.array([[0.9, 0.2], [0.4, 0.6]]), 0.5)
     assert found.sure == {(0, 0), (1, 1)} and found.confidence == {(0, 0): 0.9, (1, 1): 0.6}
     assert found.score == pytest.approx(np.log(0.9 * 0.8 * 0.6 * 0.6) / 2)
 
 
-def test_judges(trained):
-    """Chains by their posteriors, which tests of their own know to be right; cells by their log-odds."""
+def test_probabilities_by_each_judge(trained):
+    """Chains by their posteriors, which have tests of their own; cells by their log-odds."""
     batch = Batch.of(trained.prepared([HELD_OUT[0].pair]).inputs, trained.columns, "cpu")
     with torch.no_grad():
         output = trained.networks[0].eval()(batch)
@@ -273,16 +320,16 @@ def test_judges(trained):
     torch.testing.assert_close(both, (chains + cells) / 2)
 
 
-# Keeping, and going on
+# Saving and continuing
 
 
 @pytest.mark.parametrize("settings", [{}, {"members": 2}, {"rarest": 2}])
-def test_restored_it_says_the_same(settings, tmp_path):
+def test_a_restored_aligner_gives_the_same(settings, tmp_path):
     made = aligner(**settings)
     made.fit(TRAINING)
     other = aligner(**settings)
     other.restore(made.state())
-    assert said(other) == said(made)
+    assert full(other) == full(made)
     assert all(a.dtype == np.float16 for k, a in made.state().items() if k[0].isdigit())
 
 
@@ -304,7 +351,7 @@ def test_it_starts_from_another_model(trained, tmp_path):
     persist.save(Model(trained), tmp_path / "model", config, {})
     started = aligner(start=str(tmp_path), rate=0.0, epochs=1, batch_pairs=4)
     started.fit(TRAINING[:4])
-    assert said(started) == said(trained)
+    assert full(started) == full(trained)
     with pytest.raises(ConfigError, match="features context, position"):
         aligner(start=str(tmp_path), families={"string": String()}).fit(TRAINING)
     with pytest.raises(ModelError, match="other settings"):
@@ -313,7 +360,7 @@ def test_it_starts_from_another_model(trained, tmp_path):
         aligner(start=str(tmp_path / "nowhere")).fit(TRAINING)
 
 
-def test_the_best_epoch_on_dev_is_kept_and_patience_ends_it():
+def test_the_best_epoch_on_dev_is_kept_and_patience_ends_training():
     seen = []
     made = aligner(epochs=9, patience=2, rate=0.0)
     report = made.fit(TRAINING, HELD_OUT, lambda step: seen.append((step.part, step.iteration)))
@@ -329,7 +376,7 @@ def test_the_best_epoch_on_dev_is_kept_and_patience_ends_it():
     assert kept == pytest.approx(max(scores), abs=1e-6)
 
 
-def test_interrupted_it_keeps_what_it_learnt():
+def test_an_interruption_keeps_the_weights():
     made = aligner(epochs=5)
 
     def stop(step) -> None:
@@ -337,10 +384,10 @@ def test_interrupted_it_keeps_what_it_learnt():
 
     report = made.fit(TRAINING, watch=stop)
     assert report.interrupted and not report.converged
-    assert said(made)
+    assert full(made)
 
 
-def test_nobody_elses_random_numbers_are_touched():
+def test_the_global_random_state_is_untouched():
     torch.manual_seed(4)
     expected = torch.rand(3)
     torch.manual_seed(4)
@@ -348,8 +395,8 @@ def test_nobody_elses_random_numbers_are_touched():
     assert torch.equal(torch.rand(3), expected)
 
 
-def test_gradients_of_several_batches_make_a_step():
-    """Two batches of a pair each are a step as one batch of both is."""
+def test_gradients_of_several_batches_accumulate_to_one_step():
+    """Four batches of one pair make the same step as one batch of four."""
     made = [aligner(batch_pairs=pairs, accumulate=4 // pairs, epochs=1, dropout=0.0) for pairs in (4, 1)]
     for one in made:
         one.fit(TRAINING[:4])
@@ -366,34 +413,34 @@ def test_gradients_of_several_batches_make_a_step():
     "settings",
     [
         {"width": 0}, {"members": 0}, {"dropout": 1.0}, {"rate": -1.0}, {"rank": -1}, {"rarest": 0},
-        {"cost": -1.0}, {"reading": "aloud"}, {"judge": "nobody"}, {"policy": "none"}, {"threshold": 1.0},
+        {"cost": -1.0}, {"reading": "aloud"}, {"judge": "unknown"}, {"policy": "none"}, {"threshold": 1.0},
         {"device": "toaster"},
     ],
     ids=str,
 )  # fmt: skip
-def test_settings_that_cannot_be(settings):
+def test_impossible_settings_are_errors(settings):
     with pytest.raises(ConfigError, match=next(iter(settings))):
         aligner(**settings)
 
 
-def test_nothing_to_train_on_and_nothing_learnt():
+def test_training_without_gold_and_aligning_without_training_are_errors():
     with pytest.raises(ConfigError, match="nothing to train on"):
         aligner().fit([Example(e.pair) for e in layerless(TRAINING)])
     with pytest.raises(ModelError, match="resume=DIR"):
         aligner().align([e.pair for e in TRAINING[:1]])
 
 
-def test_a_pair_too_large_is_told_before_memory_is():
+def test_a_pair_that_is_too_large_is_an_error_before_memory_runs_out():
     pair = SentencePair(Sentence(("a",) * 1001), Sentence(("b",) * 1000))
     with pytest.raises(ConfigError, match="1001 x 1000"):
         aligner().align([pair])
 
 
-def test_damaged_weights_are_told(trained):
+def test_the_error_for_damaged_weights_names_them(trained):
     state = trained.state()
     name = next(k for k in state if k.startswith("0."))
     for wrong in (np.full_like(state[name], np.nan), np.zeros(1)):
         other = aligner()
         other.restore({**state, name: wrong})
         with pytest.raises(ModelError, match=name):
-            said(other)
+            full(other)

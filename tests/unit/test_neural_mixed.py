@@ -1,4 +1,4 @@
-"""A network and linear chains together: what their chances come to, what is learnt of it, what is kept."""
+"""A network and linear chains combined: probabilities, learning the weights, saving."""
 
 from __future__ import annotations
 
@@ -43,17 +43,17 @@ def trained() -> Mixed:
     return made
 
 
-def linear_chances(made: Mixed, pair: SentencePair) -> np.ndarray:
-    """By each direction's own posteriors, which tests of their own know to be right."""
+def linear_probabilities(made: Mixed, pair: SentencePair) -> np.ndarray:
+    """From the posteriors of each direction, which have tests of their own."""
     ((_, both),) = both_ways(made.linear.forward, made.linear.backward, [pair])
     ahead, behind = both.posteriors()
     odds = 0.36 * np.log(ahead / (1 - ahead)) + 0.41 * np.log(behind / (1 - behind)) + 0.24
     return (1 / (1 + np.exp(-odds))).reshape(len(pair.source), len(pair.target))
 
 
-def test_log_odds_are_added_as_they_are_weighed(trained):
+def test_log_odds_are_a_weighted_sum(trained):
     for pair, found in zip(PAIRS, trained.align(PAIRS), strict=True):
-        (network,), linear = trained.network.probabilities([pair]), linear_chances(trained, pair)
+        (network,), linear = trained.network.probabilities([pair]), linear_probabilities(trained, pair)
         for i, j in np.ndindex(network.shape):
             p, q = (min(max(float(x[i, j]), 1e-6), 1 - 1e-6) for x in (network, linear))
             odds = (p / (1 - p)) ** 0.7 * (q / (1 - q)) ** 0.2 * np.exp(-0.1)
@@ -62,16 +62,16 @@ def test_log_odds_are_added_as_they_are_weighed(trained):
                 assert found.confidence[i, j] == pytest.approx(odds / (1 + odds), abs=1e-4)
 
 
-def test_the_chances_of_a_network_are_what_it_aligns_by(trained):
-    for pair, chances, found in zip(
+def test_the_network_aligns_by_its_probabilities(trained):
+    for pair, probabilities, found in zip(
         PAIRS, trained.network.probabilities(PAIRS), trained.network.align(PAIRS), strict=True
     ):
-        assert chances.shape == (len(pair.source), len(pair.target))
-        assert found.sure == {(i, j) for i, j in np.argwhere(chances > 0.5).tolist()}
-        assert all(found.confidence[link] == chances[link] for link in found.sure)
+        assert probabilities.shape == (len(pair.source), len(pair.target))
+        assert found.sure == {(i, j) for i, j in np.argwhere(probabilities > 0.5).tolist()}
+        assert all(found.confidence[link] == probabilities[link] for link in found.sure)
 
 
-def test_it_does_not_matter_how_many_pairs_are_looked_at_together(trained, monkeypatch):
+def test_the_number_of_pairs_at_a_time_does_not_matter(trained, monkeypatch):
     together = trained.network.probabilities(PAIRS)
     monkeypatch.setattr("jacana_torch.aligners.neural.neural.AT_A_TIME", 4)
     for expected, found in zip(together, trained.network.probabilities(PAIRS), strict=True):
@@ -82,7 +82,7 @@ def test_it_learns(trained):
     assert score([e.gold for e in HELD_OUT], trained.align(PAIRS)).f1 > 0.9
 
 
-def test_a_part_of_no_weight_says_nothing(trained):
+def test_a_part_of_weight_0_does_not_count(trained):
     alone = Combination(1.0, 0.0, 0.0, 0.5)
     network = replace_weighing(trained, alone).align(PAIRS)
     assert network == trained.network.align(PAIRS)
@@ -90,7 +90,7 @@ def test_a_part_of_no_weight_says_nothing(trained):
     assert linear == trained.linear.align(PAIRS, symmetrize="posterior")
 
 
-def replace_weighing(made: Mixed, weighing: Combination) -> Mixed:
+def replace_weighing(made: Mixed, combination: Combination) -> Mixed:
     other = replace(made)
     other.restore(made.state())
     other.combination = weighing
@@ -99,14 +99,14 @@ def replace_weighing(made: Mixed, weighing: Combination) -> Mixed:
 
 def test_weights_are_learnt_from_pairs_that_neither_part_saw(monkeypatch):
     made = aligner(folds=2, network={"epochs": 3, "members": 2})
-    asked = []
+    runs = []
     judged = Mixed._sample
-    monkeypatch.setattr(Mixed, "_sample", lambda self, *split: asked.append((self, split)) or judged(self, *split))
+    monkeypatch.setattr(Mixed, "_sample", lambda self, *split: runs.append((self, split)) or judged(self, *split))
     made.fit(TRAINING)
     assert made.combination != Combination(0.5, 0.5, 0.0, 0.5)
-    held_out = [id(e) for _, (_, out) in asked for e in out]
+    held_out = [id(e) for _, (_, out) in runs for e in out]
     assert sorted(held_out) == sorted(id(e) for e in TRAINING)
-    for other, (training, out) in asked:
+    for other, (training, out) in runs:
         assert not {id(e) for e in training} & {id(e) for e in out} and len(training) == len(out) == 12
         assert other.linear.forward is not made.linear.forward and len(other.network.networks) == 1
     again = aligner(folds=2, network={"epochs": 3, "members": 2})
@@ -117,7 +117,7 @@ def test_weights_are_learnt_from_pairs_that_neither_part_saw(monkeypatch):
     assert restored.combination == made.combination and restored.align(PAIRS) == made.align(PAIRS)
 
 
-def test_a_network_goes_on_from_one_that_was_mixed(trained, tmp_path):
+def test_a_network_starts_from_one_of_a_mixed_model(trained, tmp_path):
     config = {"model": {"_target_": "jacana_torch.model.model.Model", "aligner": {}}}
     persist.save(Model(trained), tmp_path / "model", config, {})
     other = aligner(network={"members": 2, "start": str(tmp_path / "model"), "rate": 0.0, "epochs": 1})
@@ -127,7 +127,7 @@ def test_a_network_goes_on_from_one_that_was_mixed(trained, tmp_path):
 
 
 @pytest.mark.parametrize("part", ["forward", "grid"])
-def test_interrupted_it_keeps_what_it_learnt(part):
+def test_an_interruption_keeps_the_weights(part):
     made = aligner()
 
     def stop(step) -> None:
@@ -138,7 +138,7 @@ def test_interrupted_it_keeps_what_it_learnt(part):
     assert report.interrupted and not report.converged
     again = aligner()
     again.restore(made.state())
-    again.fit(TRAINING)  # goes on
+    again.fit(TRAINING)  # continues
     assert score([e.gold for e in HELD_OUT], again.align(PAIRS)).f1 > 0.9
 
 
@@ -154,12 +154,12 @@ def test_pairs_without_words(trained):
     [{"weights": (1.0,)}, {"weights": (1.0, float("nan"))}, {"threshold": 0.0}, {"folds": 1}, {"folds": -2}],
     ids=str,
 )
-def test_settings_that_cannot_be(settings):
+def test_impossible_settings_are_errors(settings):
     with pytest.raises(ConfigError, match=next(iter(settings))):
         aligner(**settings)
 
 
-def test_parts_of_another_kind_are_refused():
+def test_parts_of_other_classes_are_errors():
     made = aligner()
     with pytest.raises(ConfigError, match="network=Bidirectional"):
         Mixed(made.linear, made.linear)
@@ -167,7 +167,7 @@ def test_parts_of_another_kind_are_refused():
         Mixed(made.network, made.network)
 
 
-def test_a_missing_package_is_told_before_the_chains_are_trained(monkeypatch):
+def test_a_missing_package_is_an_error_before_the_chains_are_trained(monkeypatch):
     made = aligner(network={"encoder": "mpnet"})
     monkeypatch.setattr("jacana_torch.encoders.checkpoint.find_spec", lambda name: None)
     seen = []

@@ -1,4 +1,4 @@
-"""Training as a whole: the loss has the gradient that it says, and one optimum, however it is reached."""
+"""Training a chain: the gradient is that of the loss, and the optimum does not depend on how it is reached."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def objective(aligner: Crf, l2: float = 0.5) -> tuple[Objective, list[str]]:
     return Objective(aligner.chain_scores(batch, names), gold, priors, costs), names
 
 
-def test_the_gradient_is_the_slope_in_every_direction():
+def test_the_gradient_agrees_with_finite_differences():
     function, names = objective(crf(batch_cells=300))
     at = np.random.default_rng(3).normal(size=len(names)) * 0.3
     _, gradient = function(at)
@@ -79,7 +79,7 @@ def trained(start: float, batch_cells: int) -> tuple[Crf, float]:
 
 
 @pytest.mark.parametrize(("start", "batch_cells"), [(1.0, 500_000), (0.0, 200), (-2.0, 1_000)])
-def test_the_optimum_is_the_same_from_everywhere(start, batch_cells):
+def test_the_optimum_does_not_depend_on_the_start(start, batch_cells):
     usual, loss = trained(0.0, 500_000)
     other, other_loss = trained(start, batch_cells)
     assert other_loss == pytest.approx(loss, rel=1e-6)
@@ -89,12 +89,12 @@ def test_the_optimum_is_the_same_from_everywhere(start, batch_cells):
         assert a.links == b.links and a.score == pytest.approx(b.score, abs=1e-3)
 
 
-def test_training_goes_on_where_it_was_left():
+def test_training_continues_from_restored_weights():
     loss = trained(0.0, 500_000)[1]
     aligner = crf(max_iterations=7)
     first = aligner.fit(corpus(40))
     assert not first.converged and first.loss["forward"] > loss * (1 + 1e-4)
-    resumed = crf(start=5.0)  # a start is for weights that were never trained
+    resumed = crf(start=5.0)  # `start` applies only to weights that were never trained
     resumed.restore(aligner.state())
     second = resumed.fit(corpus(40))
     assert second.loss["forward"] == pytest.approx(loss, rel=1e-6)
@@ -104,7 +104,7 @@ def test_training_goes_on_where_it_was_left():
     assert third.loss["forward"] == pytest.approx(loss, rel=1e-6) and third.iterations["forward"] <= 3
 
 
-def test_it_learns_what_the_templates_are():
+def test_it_learns_the_templates():
     aligner, _ = trained(0.0, 500_000)
     examples = corpus(30, seed=9)
     right = [

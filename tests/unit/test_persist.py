@@ -1,4 +1,4 @@
-"""Model directories: what comes back is what was saved, and whatever else is there is an error that says so."""
+"""Model directories: saving, loading, damage, trust, and the shipped models."""
 
 from __future__ import annotations
 
@@ -52,19 +52,19 @@ def saved(model, tmp_path_factory) -> Path:
 
 @pytest.fixture
 def directory(saved, tmp_path) -> Path:
-    """A copy, to be spoilt."""
+    """A copy that a test may damage."""
     return Path(shutil.copytree(saved, tmp_path / "model"))
 
 
-def said(alignments) -> list:
+def full(alignments) -> list:
     return [(a, dict(a.confidence), a.score) for a in alignments]
 
 
-def test_a_loaded_model_says_exactly_what_the_saved_one_did(model, saved):
+def test_a_loaded_model_aligns_exactly_as_the_saved_one(model, saved):
     pairs = [e.pair for e in corpus(20, seed=5)]
     loaded = persist.load(saved)
-    assert said(loaded.align(pairs)) == said(model.align(pairs))
-    assert said(persist.load(str(saved)).align(pairs, symmetrize="union")) == said(model.align(pairs, "union"))
+    assert full(loaded.align(pairs)) == full(model.align(pairs))
+    assert full(persist.load(str(saved)).align(pairs, symmetrize="union")) == full(model.align(pairs, "union"))
     for part in ("forward", "backward"):
         before, after = getattr(model.aligner, part), getattr(loaded.aligner, part)
         assert before.names == after.names and np.array_equal(before.weights, after.weights)
@@ -141,14 +141,14 @@ def test_a_missing_file_is_named(directory, name):
 @pytest.mark.parametrize(
     "text", ["", "{", "[]", '{"format": 1}', '{"format": 1, "model": 5}', "\xff", "[" * 10**5]
 )
-def test_a_config_that_is_none(directory, text):
+def test_a_config_that_is_not_one_is_an_error(directory, text):
     (directory / "config.json").write_bytes(text.encode("latin-1"))
     with pytest.raises(ModelError, match=r"config\.json"):
         persist.load(directory)
 
 
 @pytest.mark.parametrize("version", [0, 2, None, "1"])
-def test_another_format_is_told_with_both_versions(directory, version):
+def test_the_error_for_another_format_names_both(directory, version):
     change(directory, lambda config: config.update(format=version))
     with pytest.raises(ModelError, match="reads format 1"):
         persist.load(directory)
@@ -196,7 +196,7 @@ def test_only_our_own_classes_are_built(directory, target, says):
         persist.load(directory)
 
 
-def test_arguments_that_do_not_fit_are_the_configs_fault(directory):
+def test_arguments_that_do_not_fit_are_config_errors(directory):
     with pytest.raises(ConfigError, match="colour"):
         persist.build({**CRF, "families": FAMILIES, "colour": "red"})
     for wrong in ({"l2": "strong"}, {"max_iterations": 1.5}, {"device": 3}, {"families": 7}, {"l2": None}):
@@ -254,7 +254,7 @@ def test_nothing_but_a_model_is_ever_replaced(model, tmp_path):
 
 
 def test_a_writer_that_is_killed_leaves_no_half_model(saved, tmp_path):
-    """Saving over and over until killed: what is there loads, at whatever moment that was."""
+    """A process saves again and again until it is killed; at every moment, what is there loads."""
     target = tmp_path / "model"
     code = f"""
 from jacana_torch.model import persist
@@ -266,7 +266,7 @@ while True:
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, env=environment)
     process.stdout.readline()
-    reference = said(persist.load(saved).align([e.pair for e in corpus(3)]))
+    reference = full(persist.load(saved).align([e.pair for e in corpus(3)]))
     seen = 0
     for _ in range(40):  # a reader beside the writer
         if target.is_dir():
@@ -276,7 +276,7 @@ while True:
                 assert "no model" in str(error) or "missing" in str(error) or "No such file" in str(error)
             else:
                 seen += 1
-                assert said(loaded.align([e.pair for e in corpus(3)])) == reference
+                assert full(loaded.align([e.pair for e in corpus(3)])) == reference
     process.send_signal(signal.SIGKILL)
     process.wait()
     process.stdout.close()
@@ -290,7 +290,7 @@ while True:
 
 @pytest.fixture
 def shipped(model, tmp_path, monkeypatch):
-    """Three models, of which one needs a resource that is not there, one another."""
+    """Three models; two need resources that are not there."""
     folder = tmp_path / "shipped"
     for name, needs in (("core", []), ("plus", ["wordnet"]), ("full", ["wordnet", "glove-6b"])):
         persist.save(model, folder / name, {**config_of(), "resources": needs}, {"pairs": 30})
@@ -321,7 +321,7 @@ def test_a_model_that_reads_an_encoder_is_never_the_default(shipped, model):
         persist.best_available()
 
 
-def test_what_the_shipped_models_lack_is_told(shipped):
+def test_the_error_says_what_the_shipped_models_lack(shipped):
     shutil.rmtree(persist.SHIPPED / "core")
     with pytest.raises(MissingResource, match="jacana-torch resources install wordnet"):
         persist.best_available()
@@ -330,7 +330,7 @@ def test_what_the_shipped_models_lack_is_told(shipped):
         persist.best_available()
 
 
-def test_a_model_knows_what_it_needs():
+def test_a_model_names_the_resources_that_it_reads():
     def needs(annotate, *families):
         parts = {
             name: {"_target_": f"jacana_torch.features.families.{m}.{c}", **more} for name, m, c, more in families

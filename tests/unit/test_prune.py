@@ -1,4 +1,4 @@
-"""Columns that hardly matter go, and only these: against values written out, and a smaller model's own optimum."""
+"""Pruning removes the columns that change no score by much, and trains the others again."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def pruned() -> Crf:
     return crf
 
 
-def test_what_goes_changes_no_score_by_much(whole, pruned):
+def test_pruned_columns_change_no_score_by_much(whole, pruned):
     weight = dict(zip(whole.names, whole.weights, strict=True))
     most = dict.fromkeys(whole.names, 0.0)
     batch = whole.features([e.pair for e in examples(1, 40)])
@@ -59,8 +59,8 @@ def test_what_goes_changes_no_score_by_much(whole, pruned):
     assert len(whole.names) / 10 < len(pruned.names) < len(whole.names) / 2
 
 
-def test_what_stays_is_trained_again(pruned):
-    """The weights are the best of those columns: the loss of a model that never had others slopes nowhere."""
+def test_the_remaining_columns_are_trained_again(pruned):
+    """The weights are the optimum of a model that has only these columns: its gradient is 0 there."""
     taught = sorted(learnable(examples(1, 40)), key=lambda e: len(e.pair.target))
     space = pruned.chain_scores(pruned.features([e.pair for e in taught]), pruned.names)
     gold = [readings(e.gold, ["monotone"]).paths for e in taught]
@@ -71,13 +71,13 @@ def test_what_stays_is_trained_again(pruned):
     assert report.loss["forward"] == pytest.approx(loss, rel=1e-12) and report.converged
 
 
-def test_nothing_is_left_to_chance(pruned):
+def test_pruning_is_deterministic(pruned):
     again = chain(prune=LEAST)
     again.fit(examples(1, 40))
     assert again.names == pruned.names and np.array_equal(again.weights, pruned.weights)
 
 
-def test_scores_are_those_of_the_columns_that_stayed(pruned):
+def test_scores_are_those_of_the_remaining_columns(pruned):
     for pair in random_pairs(3, 20, WORDS, longest=5):
         expected, (got,) = matrix_scores(pruned, Grid([pair])), node_scores(Grid([pair]), pruned.scorer())
         assert got[: len(expected)] == pytest.approx(expected[:, 0], abs=1e-5)
@@ -99,7 +99,7 @@ def test_a_smaller_model_is_a_smaller_file(tmp_path):
     assert sizes[LEAST] < sizes[0.0] * 0.7
 
 
-def test_whoever_watches_sees_the_same_columns_throughout():
+def test_watchers_see_the_same_columns_throughout():
     class Kept(Tracker):
         keeps = True
 
@@ -116,7 +116,7 @@ def test_whoever_watches_sees_the_same_columns_throughout():
     assert len(crf.names) < len(chain().features([e.pair for e in data]).names())
 
 
-def test_settings_that_leave_nothing_are_errors():
+def test_settings_that_leave_no_column_are_errors():
     with pytest.raises(ConfigError, match="prune=-1: must be at least 0"):
         chain(prune=-1)
     with pytest.raises(ConfigError, match="prune=10000.0: none of .* columns"):

@@ -12,12 +12,13 @@ from jacana_torch.aligners.base import Trainable, TrainingOptional
 from jacana_torch.errors import ConfigError, ModelError
 from jacana_torch.model import persist
 from jacana_torch.model import untrained as systems
+from jacana_torch.types import resources_of
 
 PAIRS = [e.pair for e in corpus(5)]
 NAMES = systems.names()
 
 
-def test_the_names_are_those_of_aligners_that_do_not_learn():
+def test_names_lists_the_aligners_that_need_no_training():
     for name in options("aligner"):
         try:
             made = persist.build(composed(f"aligner={name}")["aligner"])
@@ -29,19 +30,19 @@ def test_the_names_are_those_of_aligners_that_do_not_learn():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_what_is_loaded_is_the_aligner_that_training_would_build(name):
+def test_load_builds_the_aligner_that_training_would_build(name):
     config = systems.model_config(name)
     assert config["aligner"] == composed(f"aligner={name}")["aligner"]
     model = jacana_torch.load(name)
-    assert set(model.requires) <= set(getattr(model.annotate, "provides", ()))
-    missing = [data for data in getattr(model.aligner, "resources", ()) if not resources.available(data)]
+    assert set(model.requires) <= set(model.annotate.provides if model.annotate else ())
+    missing = [data for data in resources_of(model.aligner) if not resources.available(data)]
     if missing:
         pytest.skip(f"{name} needs {', '.join(missing)}")
     assert model.align(PAIRS) == persist.build(config["aligner"]).align(PAIRS)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_it_is_listed_with_what_it_needs(name, cli):
+def test_models_lists_it_with_its_resources(name, cli):
     code, out, err = cli("models")
     assert code == 0
     (about,) = [
@@ -71,7 +72,7 @@ def test_another_annotator_does_not_change_the_choice(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["crf", "hmm"])
-def test_what_has_to_be_trained_says_so(name, cli, tmp_path, monkeypatch):
+def test_an_aligner_that_has_to_be_trained_is_an_error_that_says_how(name, cli, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     code, out, err = cli("align", "--model", name, stdin="a b\tb a\n")
     assert (code, out) == (2, "") and f"jacana-torch train aligner={name}" in err
@@ -81,7 +82,7 @@ def test_what_has_to_be_trained_says_so(name, cli, tmp_path, monkeypatch):
         jacana_torch.load("../aligner/crf")
 
 
-def test_a_directory_of_that_name_is_what_is_meant(model, tmp_path, monkeypatch):
+def test_a_directory_comes_before_an_aligner_of_the_same_name(model, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "sultan").symlink_to(model)
     assert type(persist.load("sultan").aligner) is type(persist.load(model).aligner)
@@ -91,7 +92,7 @@ def test_the_best_model_is_a_trained_one():
     assert not {persist.best_available(), *persist.names()} & {*NAMES}
 
 
-def test_yaml_that_cannot_be_read_is_told(tmp_path, monkeypatch):
+def test_the_error_for_unreadable_yaml_names_the_file(tmp_path, monkeypatch):
     monkeypatch.setattr("jacana_torch.util.conf.conf_directory", lambda: tmp_path)
     (tmp_path / "aligner").mkdir()
     (tmp_path / "aligner" / "bad.yaml").write_text("a: [")

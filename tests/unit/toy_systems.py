@@ -1,4 +1,4 @@
-"""Systems whose scores are known, for tests of comparisons, and the corpora that they are compared on."""
+"""Systems of known scores and small corpora, for tests of comparisons."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Equal:
 
 
 class Memory(Equal):
-    """Knows the pairs that it was trained on, by their ids, and nothing else."""
+    """Links the pairs that it was trained on, by their ids, and no others."""
 
     def __init__(self):
         self.known = {}
@@ -58,7 +58,7 @@ class Broken(Equal):
 
 
 class Interrupted(Equal):
-    """Ctrl-C comes the first time."""
+    """Is interrupted by Ctrl-C the first time."""
 
     still: ClassVar[list[str]] = []
 
@@ -73,7 +73,7 @@ class Tagged(Equal):
     requires = ("pos",)
 
 
-# What conf/aligner would say of each.
+# The config of each, as in conf/aligner.
 ALIGNERS: dict[str, dict[str, Any]] = {
     kind.__name__.lower(): {"_target_": f"{__name__}.{kind.__name__}"}
     for kind in (Equal, Memory, Broken, Interrupted, Tagged)
@@ -93,7 +93,7 @@ def write_corpora(folder: Path) -> None:
 
 
 def write_configs(folder: Path) -> None:
-    """What --config-dir takes."""
+    """Write a folder for --config-dir."""
     (folder / "aligner").mkdir(parents=True)
-    for name, settings in ALIGNERS.items():  # which as JSON are YAML too
+    for name, settings in ALIGNERS.items():  # JSON is YAML as well
         (folder / "aligner" / f"{name}.yaml").write_text(json.dumps(settings))

@@ -34,7 +34,6 @@ _LEAST = {
     "width": 1, "blocks": 0, "views": 0, "members": 1, "epochs": 1, "batch_pairs": 1, "batch_cells": 1,
     "accumulate": 1, "patience": 1,
 }  # fmt: skip
-_NEAREST = 1e-12  # no probability is nearer to 0, for scores are logarithms
 
 
 @dataclass(frozen=True)
@@ -304,5 +303,5 @@ def alignment_of(probabilities: np.ndarray, threshold: float) -> Alignment:
     rows, columns = np.nonzero(linked)
     links = list(zip(rows.tolist(), columns.tolist(), strict=True))
     confidence = dict(zip(links, probabilities[rows, columns].tolist(), strict=True))
-    decided = np.clip(np.where(linked, probabilities, 1 - probabilities), _NEAREST, 1.0)
+    decided = np.minimum(np.where(linked, probabilities, 1 - probabilities), 1.0)  # means can exceed 1 by rounding
     return trusted(m, n, frozenset(links), confidence=confidence, score=float(np.log(decided).sum() / m))
