@@ -84,16 +84,16 @@ def test_it_learns(trained):
 
 def test_a_part_of_weight_0_does_not_count(trained):
     alone = Combination(1.0, 0.0, 0.0, 0.5)
-    network = replace_weighing(trained, alone).align(PAIRS)
+    network = with_combination(trained, alone).align(PAIRS)
     assert network == trained.network.align(PAIRS)
-    linear = replace_weighing(trained, Combination(0.0, 1.0, 0.0, 0.5)).align(PAIRS)
+    linear = with_combination(trained, Combination(0.0, 1.0, 0.0, 0.5)).align(PAIRS)
     assert linear == trained.linear.align(PAIRS, symmetrize="posterior")
 
 
-def replace_weighing(made: Mixed, combination: Combination) -> Mixed:
+def with_combination(made: Mixed, combination: Combination) -> Mixed:
     other = replace(made)
     other.restore(made.state())
-    other.combination = weighing
+    other.combination = combination
     return other
 
 

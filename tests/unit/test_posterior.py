@@ -310,7 +310,7 @@ def test_exact_pairs_count_when_the_threshold_is_chosen(monkeypatch):
         np.array(column) for column in zip(*(cell for pair in pairs for cell in pair), strict=True)
     )
     sample = Sample(probability, probability, hit.astype(bool), np.repeat(range(5), list(map(len, pairs))))
-    forward_alone = Weighing(forward=1.0, backward=0.0, bias=0.0)
+    forward_alone = Combination(forward=1.0, backward=0.0, bias=0.0)
     assert module.best_threshold(sample, forward_alone) > 0.505
     monkeypatch.setattr(module, "WORTH_OF_EXACT", 0.0)
     assert module.best_threshold(sample, forward_alone) < 0.505
