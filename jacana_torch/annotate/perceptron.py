@@ -70,50 +70,12 @@ class LockstepTagger:
         lengths = np.fromiter(map(len, batch), np.int64, len(batch))
         bounds = np.concatenate([[0], np.cumsum(lengths)])
         begins = bounds[:-1] + len(_PADS) * np.arange(len(batch))
-        cells = np.arange(bounds[-1]) + 2 + len(_PADS) * np.repeat(np.arange(len(batch)), lengths)  # of the tokens
-        words = np.empty(bounds[-1] + len(_PADS) * len(batch), np.int64)
+        of_token = np.arange(bounds[-1]) + 2 + len(_PADS) * np.repeat(np.arange(len(batch)), lengths)
+        words = np.empty(bounds[-1] + len(_PADS) * len(batch), np.int64)  # numbers in the cache
         words[begins], words[begins + 1] = 0, 1
         words[begins + lengths + 2], words[begins + lengths + 3] = 2, 3
-        words[cells] = self._numbered(list(chain.from_iterable(batch)))
-        names = self._names[self._decided(words)[cells]].tolist()
-        return [tuple(names[begin:end]) for begin, end in pairwise(bounds.tolist())]
-
-    def _numbered(self, tokens: Sequence[str]) -> np.ndarray:
-        """Return the number of each token in the cache. New words are entered; a full cache is emptied first."""
-        words = set(tokens)
-        new = words.difference(self._ids)
-        at = len(self._ids) + len(_PADS)
-        if at + len(new) > len(self._rows):
-            room = max(_CACHED_WORDS, len(words)) + len(_PADS)
-            self._ids, new, at = {}, words, len(_PADS)
-            self._rows = np.zeros((room, 11), np.int32)
-            self._sums = np.zeros((room, *self._sums.shape[1:]))
-            self._enter(_PADS, _PADS, 0)
-            self._rows[:at, _FORCED] = len(self.tags) - 2, len(self.tags) - 1, 0, 0  # any tag does after the end
-        if new:
-            self._enter([*new], [*map(normalised, new)], at)
-            self._ids.update(zip(new, range(at, at + len(new)), strict=True))
-        return np.fromiter(map(self._ids.__getitem__, tokens), np.int64, len(tokens))
-
-    def _enter(self, words: Words, forms: Words, at: int) -> None:
-        """Enter words and their normalised forms into the cache, from number `at`."""
-        ends = self._ends.lookup([w[-3:] for w in words] + [w[:1] for w in words] + [f[-3:] for f in forms])
-        own, first, end = self._end_rows[ends].reshape(3, len(words), self._end_rows.shape[1])
-        form = self._form_rows[self._forms.lookup(forms)]
-        forced = self._forced_tags[self._forced.lookup(words)]
-        rows = np.column_stack(
-            [own[:, 0], first[:, 1], form[:, :2], end[:, 2], form[:, 2:4], end[:, 3], form[:, 4:], forced]
-        )
-        self._rows[at : at + len(words)] = rows
-        sums = self._sums[at : at + len(words)]
-        sums[:, 0] = self._matrix[self._bias]
-        for k, columns in enumerate(_COLUMNS):
-            for column in columns:
-                sums[:, k] += self._matrix[rows[:, column]]
-
-    def _decided(self, words: np.ndarray) -> np.ndarray:
-        """Return the tag of each cell. `words`: the cells' numbers in the cache."""
-        tags: np.ndarray = self._rows[words, _FORCED].astype(np.int64)
+        words[of_token] = self._numbered(list(chain.from_iterable(batch)))
+        tags = self._rows[words, _FORCED].astype(np.int64)
         undecided, steps = _schedule(tags, words == 0)
         sums = self._sums.reshape(len(self._sums) * len(_OFFSETS), -1)
         fixed = np.zeros((len(undecided), sums.shape[1]))  # all that does not depend on tags
@@ -132,7 +94,39 @@ class LockstepTagger:
                 close = np.flatnonzero(near.sum(1) > 1)
                 best[close] = self._exact_scores(words, tags, cells[close]).argmax(1)
             tags[cells] = best
-        return tags
+        names = self._names[tags[of_token]].tolist()
+        return [tuple(names[begin:end]) for begin, end in pairwise(bounds.tolist())]
+
+    def _numbered(self, tokens: Sequence[str]) -> np.ndarray:
+        """Return the number of each token in the cache. New words are entered; a full cache is emptied first."""
+        words = set(tokens)
+        pads: tuple[str, ...] = ()
+        new = words.difference(self._ids)
+        at = len(self._ids) + len(_PADS)
+        if at + len(new) > len(self._rows):
+            room = max(_CACHED_WORDS, len(words)) + len(_PADS)
+            self._rows = np.zeros((room, 11), np.int32)
+            self._sums = np.zeros((room, *self._sums.shape[1:]))
+            self._ids, new, pads, at = {}, words, _PADS, 0
+        if new or pads:
+            entered, forms = [*pads, *new], [*pads, *map(normalised, new)]
+            ends = [w[-3:] for w in entered] + [w[:1] for w in entered] + [f[-3:] for f in forms]
+            own, first, end = self._end_rows[self._ends.lookup(ends)].reshape(3, len(entered), -1)
+            form = self._form_rows[self._forms.lookup(forms)]
+            forced = self._forced_tags[self._forced.lookup(entered)]
+            rows = self._rows[at : at + len(entered)]
+            rows[:] = np.column_stack(
+                [own[:, 0], first[:, 1], form[:, :2], end[:, 2], form[:, 2:4], end[:, 3], form[:, 4:], forced]
+            )
+            if pads:  # any tag does after the end
+                rows[: len(pads), _FORCED] = len(self.tags) - 2, len(self.tags) - 1, 0, 0
+            sums = self._sums[at : at + len(entered)]
+            sums[:, 0] = self._matrix[self._bias]
+            for k, columns in enumerate(_COLUMNS):
+                for column in columns:
+                    sums[:, k] += self._matrix[rows[:, column]]
+            self._ids.update(zip(new, range(at + len(pads), at + len(entered)), strict=True))
+        return np.fromiter(map(self._ids.__getitem__, tokens), np.int64, len(tokens))
 
     def _exact_scores(self, words: np.ndarray, tags: np.ndarray, cells: np.ndarray) -> np.ndarray:
         """[R, C]: scores summed feature by feature in NLTK's order, so that rounding is the same."""
