@@ -13,7 +13,7 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Sequence
-from typing import Protocol, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 from ..errors import JacanaError
 from ..version import __version__
@@ -35,17 +35,19 @@ examples:
   jacana-torch COMMAND --help"""
 
 
-class Command(Protocol):
-    """What the module of a command defines; it imports nothing heavy before `run`."""
+if TYPE_CHECKING:
 
-    ABOUT: str  # a sentence
-    EXAMPLES: str
+    class Command(Protocol):
+        """What the module of a command defines; it imports nothing heavy before `run`."""
 
-    def add_options(self, parser: argparse.ArgumentParser, /) -> None: ...
+        ABOUT: str  # a sentence
+        EXAMPLES: str
 
-    def run(self, arguments: argparse.Namespace, /) -> int:
-        """Do the work; return the exit code."""
-        ...
+        def add_options(self, parser: argparse.ArgumentParser, /) -> None: ...
+
+        def run(self, arguments: argparse.Namespace, /) -> int:
+            """Do the work; return the exit code."""
+            ...
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -88,7 +90,7 @@ def _run(argv: list[str]) -> int:
 
 
 def command(name: str) -> Command:
-    return cast(Command, importlib.import_module(f"{__name__}.{name}"))
+    return cast("Command", importlib.import_module(f"{__name__}.{name}"))
 
 
 def build_parser(names: Sequence[str]) -> argparse.ArgumentParser:

@@ -146,7 +146,7 @@ def _fails(report: Report, least: Sequence[tuple[str, float]]) -> int:
     code = 0
     for system in report.systems:
         for name, percent in least:
-            value = 100 * getattr(system.score, name)
+            value = 100 * float(system.score.to_dict()[name])
             if value < percent:
                 sys.stderr.write(f"jacana-torch: {system.name}: {name} {value:.2f} is below {percent:g}\n")
                 code = BELOW

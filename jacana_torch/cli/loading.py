@@ -74,22 +74,23 @@ class Aligning:
         """Tokenise and annotate the pairs as the aligner needs them."""
         pairs = list(map(tokenized if self.tokenise else _settled, batch))
         # A side without words has no links, and annotators need not know empty sentences.
-        worded = [k for k, pair in enumerate(pairs) if pair.source.tokens and pair.target.tokens]
-        for k, pair in zip(worded, self.model.prepare([pairs[k] for k in worded]), strict=True):
-            pairs[k] = pair
-        return pairs
+        ready = iter(self.model.prepare([pair for pair in pairs if has_words(pair)]))
+        return [next(ready) if has_words(pair) else pair for pair in pairs]
 
     def finish(self, batch: Batch, ready: Batch) -> list[Outcome]:
         """Align prepared pairs."""
-        worded = [pair for pair in ready if pair.source.tokens and pair.target.tokens]
+        worded = [pair for pair in ready if has_words(pair)]
         found = iter(self.model.align(worded, self.symmetrize, self.confidence) if worded else ())
         outcomes: list[Outcome] = []
         for given, pair in zip(batch, ready, strict=True):
-            has_words = pair.source.tokens and pair.target.tokens
-            alignment = next(found) if has_words else Alignment(len(pair.source), len(pair.target))
+            alignment = next(found) if has_words(pair) else Alignment(len(pair.source), len(pair.target))
             same = given.source.tokens == pair.source.tokens and given.target.tokens == pair.target.tokens
             outcomes.append((None if same else _retokenised(given, pair), alignment))
         return outcomes
+
+
+def has_words(pair: SentencePair) -> bool:
+    return bool(pair.source.tokens and pair.target.tokens)
 
 
 def _settled(pair: SentencePair) -> SentencePair:

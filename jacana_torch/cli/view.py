@@ -101,11 +101,11 @@ def _reasons(
     model: Model, pairs: Sequence[SentencePair], symmetrize: str | None
 ) -> Iterator[Callable[[int, int], Why | None]]:
     """Yield for each pair a function that explains its links."""
-    worded = [pair for pair in pairs if pair.source.tokens and pair.target.tokens]
-    explanations = model.explanations(worded, symmetrize)
+    from .loading import has_words
+
+    explanations = model.explanations([pair for pair in pairs if has_words(pair)], symmetrize)
     for pair in pairs:
-        has_words = pair.source.tokens and pair.target.tokens
-        yield partial(_why, next(explanations) if has_words else None)
+        yield partial(_why, next(explanations) if has_words(pair) else None)
 
 
 def _why(explanation: Explanation | None, i: int, j: int) -> Why | None:

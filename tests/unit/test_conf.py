@@ -44,7 +44,7 @@ def test_every_file_composes_to_what_training_reads(path):
 def test_every_file_begins_with_a_comment(path):
     first = path.read_text(encoding="utf-8").splitlines()
     comment = first[1] if first[0] == "# @package _global_" else first[0]
-    assert comment.startswith("# ") and len(comment) > 20 or path.parent.name == "symmetrize"
+    assert comment.startswith("# ") and len(comment) > 20
 
 
 @pytest.mark.parametrize("name", FAMILIES)
