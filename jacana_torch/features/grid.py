@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property, lru_cache, partial
 from typing import Any, TypeVar
 
@@ -40,6 +41,7 @@ class Grid(Geometry):
         whole: tuple[Grid, slice] | None = None,
     ) -> None:
         self._mirror, self._whole = mirror, whole
+        self.is_flipped = mirror is not None
         self._memo: dict[Hashable, Any] = {}
         self._shared: dict[Hashable, Any] = {}
         if mirror is not None:
@@ -47,8 +49,8 @@ class Grid(Geometry):
             self._shared = mirror._shared
         else:
             self.pairs = list(pairs)
-            sides = [len(p.source) for p in pairs], [len(p.target) for p in pairs]
-            super().__init__(*(np.array(lengths, dtype=np.int64) for lengths in sides))
+            n_source = np.array([len(pair.source) for pair in pairs], dtype=np.int64)
+            super().__init__(n_source, np.array([len(pair.target) for pair in pairs], dtype=np.int64))
 
     @cached_property
     def pairs(self) -> list[SentencePair]:
@@ -72,10 +74,6 @@ class Grid(Geometry):
 
     # Both directions
 
-    @property
-    def is_flipped(self) -> bool:
-        return self._mirror is not None
-
     def flipped(self) -> Grid:
         """The grid of the pairs seen from the other side; the two share what `shared` computes."""
         return self._mirror or Grid([], mirror=self)
@@ -97,7 +95,9 @@ class Grid(Geometry):
     def shared_columns(self, key: Hashable, compute: Callable[[], Named]) -> Named:
         """Columns over the padded grid that are the same from either side once "row" and "column", "source" and
         "target" have changed places in their names."""
-        flipped, (names, table) = self.shared(key, lambda: (self.is_flipped, compute()))
+        if key not in self._shared:
+            self._shared[key] = self.is_flipped, compute()
+        flipped, (names, table) = self._shared[key]
         return (names if flipped == self.is_flipped else tuple(map(_other_side, names))), table
 
     # Words
@@ -108,22 +108,17 @@ class Grid(Geometry):
 
     def _words(self, key: WordKey) -> WordTable:
         if self._mirror is not None:
-            mirror, seen = self._mirror, self._mirror.words(key)
-            return WordTable(
-                seen.lexicon,
-                seen.target,
-                seen.source,
-                lambda: (seen.pairs.flipped(), seen.cell[mirror.by_column]),
-            )
+            by_column, seen = self._mirror.by_column, self._mirror.words(key)
+            flip = lambda: (seen.pairs.flipped(), seen.cell[by_column])  # noqa: E731
+            return WordTable(seen.lexicon, seen.target, seen.source, flip)
         if self._whole is not None:
             whole, pairs = self._whole
             words, (of_source, of_target, _) = whole.words(key), whole.spans(pairs)
             lexicon, source, target = words.lexicon, words.source[of_source], words.target[of_target]
         else:
-            own = key.words(self.source_tokens, self.source_layer)
-            distinct, number = numbered(own + key.words(self.target_tokens, self.target_layer))
+            sentences = [pair.source for pair in self.pairs] + [pair.target for pair in self.pairs]
+            distinct, number = numbered(key.words(sentences))
             lexicon, source, target = Lexicon(distinct), number[: self.n_tokens], number[self.n_tokens :]
-
         rows, columns = self.source_token, self.target_token  # not self: a cycle would keep the grid's memory
 
         def find_pairs() -> tuple[WordPairs, Ints]:
@@ -135,31 +130,35 @@ class Grid(Geometry):
 
     def per_cell(self, signal: Signal, directed: bool = False) -> np.ndarray:
         """[C] the signal of the two words of each cell; the same from either side unless `directed`."""
-        seen = signal.flipped if directed and self.is_flipped else signal
-        return self.memo(seen, partial(self._per_cell, seen))
-
-    def _per_cell(self, signal: Signal) -> np.ndarray:
-        values: np.ndarray
-        if self._mirror is not None:
-            values = self._mirror.per_cell(signal)[self._mirror.by_column]
-        elif self._whole is not None:
-            whole, pairs = self._whole
-            values = whole.per_cell(signal)[whole.spans(pairs)[2]]
-        else:
-            words = self.words(signal.key)
-            values = np.asarray(signal.compute(words.pairs), dtype=signal.precision)[words.cell]
-        return values
+        if directed and self.is_flipped:
+            signal = replace(signal, flipped=not signal.flipped)
+        if signal not in self._memo:
+            if self._mirror is not None:
+                values = self._mirror.per_cell(signal)[self._mirror.by_column]
+            elif self._whole is not None:
+                whole, pairs = self._whole
+                values = whole.per_cell(signal)[whole.spans(pairs)[2]]
+            else:
+                words = self.words(signal.key)
+                pairs_of_words = words.pairs.flipped() if signal.flipped else words.pairs
+                values = np.asarray(signal.compute(pairs_of_words), dtype=signal.precision)[words.cell]
+            self._memo[signal] = values
+        found: np.ndarray = self._memo[signal]
+        return found
 
     # Layouts
 
     def padded(self, margin: int = MARGIN) -> PaddedGrid:
         """The cells with at least `margin` empty places around each pair, so that neighbours are slices."""
-        return self.memo(("padded", margin), partial(self._padded, margin))
-
-    def _padded(self, margin: int) -> PaddedGrid:
-        if self._mirror is not None:
-            return self._mirror.padded(margin).flipped(self._mirror.by_column)
-        return PaddedGrid(self, margin)
+        key = "padded", margin
+        if key not in self._memo:
+            mirror = self._mirror
+            padded = (
+                PaddedGrid(self, margin) if mirror is None else mirror.padded(margin).flipped(mirror.by_column)
+            )
+            self._memo[key] = padded
+        found: PaddedGrid = self._memo[key]
+        return found
 
     def parts(self) -> Iterator[tuple[slice, Grid]]:
         """Grids of consecutive pairs that fit the CPU's cache, and which pairs each has.
@@ -196,15 +195,15 @@ LONGEST_SIDE = 10_000  # tokens; the steps between any two of them have scores
 def grids(pairs: Sequence[SentencePair], most_cells: int) -> Iterator[tuple[list[int], Grid]]:
     """Yield grids of at most `most_cells` cells (a larger pair comes alone), and the places of their pairs.
 
-    Pairs without words on a side are left out, and pairs with short targets come first. A pair beyond LARGEST_PAIR or
-    LONGEST_SIDE is an error: it would take an hour.
+    Pairs without words on a side are left out, and pairs with short targets come first. A pair beyond LARGEST_PAIR
+    or LONGEST_SIDE is an error: it would take an hour.
     """
     sizes = [(len(pair.source), len(pair.target)) for pair in pairs]
     for m, n in sizes:
         if m * n > LARGEST_PAIR or (m and n and max(m, n) > LONGEST_SIDE):
             raise ConfigError(
-                f"a pair of {m} x {n} tokens is too large ({LARGEST_PAIR:,} cells and {LONGEST_SIDE:,} tokens a side "
-                "are the limits): split it into sentences"
+                f"a pair of {m} x {n} tokens is too large ({LARGEST_PAIR:,} cells and {LONGEST_SIDE:,} tokens a "
+                "side are the limits): split it into sentences"
             )
     places: list[int] = []
     cells = 0

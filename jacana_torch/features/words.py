@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from ..types import Sentence
 from ..util.geometry import Ints
 
 T = TypeVar("T")
@@ -33,10 +34,11 @@ class WordKey:
     form: Callable[[str], str] | None
     layers: tuple[str, ...] = ()
 
-    def words(self, tokens: list[str], layer: Callable[[str], list[Any]]) -> list[Word]:
-        """The word of each token, where `layer(name)` has the values of a layer."""
-        forms = [] if self.form is None else [list(map(self.form, tokens))]
-        columns = forms + list(map(layer, self.layers))
+    def words(self, sentences: Sequence[Sentence]) -> list[Word]:
+        """The word of each token of some sentences."""
+        columns = [[value for sentence in sentences for value in sentence.layer(name)] for name in self.layers]
+        if self.form is not None:
+            columns.insert(0, [self.form(token) for sentence in sentences for token in sentence.tokens])
         return list(zip(*columns, strict=True)) if self.layers else columns[0]
 
 
@@ -47,52 +49,51 @@ def numbered(values: Iterable[Hashable]) -> tuple[list[Any], Ints]:
     return list(number), np.array(codes, dtype=np.int64)
 
 
+@dataclass(frozen=True)
 class Lexicon:
     """The W distinct words of a batch, and what is computed of each: by the first family that asks."""
 
-    def __init__(self, words: list[Word]) -> None:
-        self.words = words
-        self._memo: dict[Hashable, Any] = {}
+    words: list[Word]
+    _memo: dict[tuple[str, Hashable], Any] = field(default_factory=dict, repr=False)
 
     def __len__(self) -> int:
         return len(self.words)
 
-    def memo(self, name: Hashable, compute: Callable[[], T]) -> T:
-        if name not in self._memo:
-            self._memo[name] = compute()
-        value: T = self._memo[name]
-        return value
-
     def attribute(self, name: Hashable, compute: Compute) -> np.ndarray:
         """[W, ...] `compute(words)`."""
-        return self.memo(name, lambda: np.asarray(compute(self.words)))
+        key = "attribute", name
+        if key not in self._memo:
+            self._memo[key] = np.asarray(compute(self.words))
+        values: np.ndarray = self._memo[key]
+        return values
 
     def named(self, name: Hashable, compute: Compute) -> tuple[tuple[str, ...], Ints]:
         """The distinct names that `compute(words)` gives, and [W] the number of each word's; -1 for None."""
-
-        def compute_names() -> tuple[tuple[str, ...], Ints]:
+        key = "named", name
+        if key not in self._memo:
             names, number = numbered(compute(self.words))
-            return tuple(names), number
-
-        return self.memo(("named", name), compute_names)
+            self._memo[key] = tuple(names), number
+        names_and_number: tuple[tuple[str, ...], Ints] = self._memo[key]
+        return names_and_number
 
     def codes(self, name: Hashable, compute: Compute) -> Ints:
         """[W] equal numbers for words of equal values; "" and None equal nothing, not even each other."""
-
-        def compute_codes() -> Ints:
-            values, code = numbered(None if value == "" else value for value in compute(self.words))
-            return np.where(code < 0, -1 - np.arange(len(code)), code)
-
-        return self.memo(("codes", name), compute_codes)
+        key = "codes", name
+        if key not in self._memo:
+            values, code = numbered(compute(self.words))
+            empty = (code < 0) | (code == values.index("")) if "" in values else code < 0
+            self._memo[key] = np.where(empty, -1 - np.arange(len(code)), code)
+        codes: Ints = self._memo[key]
+        return codes
 
     def mapped(self, name: Hashable, of: Callable[[Word], Hashable]) -> tuple[Lexicon, Ints]:
         """The lexicon of the distinct values of `of(word)`, and [W] the number of each word's."""
-
-        def compute() -> tuple[Lexicon, Ints]:
+        key = "mapped", name
+        if key not in self._memo:
             values, number = numbered(map(of, self.words))
-            return Lexicon(values), number
-
-        return self.memo(("mapped", name), compute)
+            self._memo[key] = Lexicon(values), number
+        mapped: tuple[Lexicon, Ints] = self._memo[key]
+        return mapped
 
 
 @dataclass(frozen=True)
@@ -121,14 +122,13 @@ class WordPairs:
 
     def mapped(self, name: Hashable, of: Callable[[Word], Hashable]) -> WordPairs:
         """The pairs of `of(word)`, under a name of their own: of the lemmas of words that are tuples, say."""
-
-        def compute() -> WordPairs:
+        key = "mapped", name
+        if key not in self._shared:
             lexicon, number = self.lexicon.mapped(name, of)
             left, right = (self.right, self.left) if self.swapped else (self.left, self.right)
-            return WordPairs(lexicon, number[left], number[right])
-
-        plain = self.shared(("mapped", name), compute)
-        return plain.flipped() if self.swapped else plain
+            self._shared[key] = WordPairs(lexicon, number[left], number[right])
+        pairs: WordPairs = self._shared[key]
+        return pairs.flipped() if self.swapped else pairs
 
     def equal(self, name: Hashable, compute: Compute) -> np.ndarray:
         """[U] whether `compute` gives both words the same value."""
@@ -138,7 +138,7 @@ class WordPairs:
 
     def both(self, name: Hashable, compute: Compute) -> np.ndarray:
         """[U] whether `compute` holds of both words."""
-        holds = self.lexicon.attribute(name, lambda words: np.array(compute(words), dtype=bool))
+        holds = self.lexicon.attribute(name, compute).astype(bool, copy=False)
         both: np.ndarray = holds[self.left] & holds[self.right]
         return both
 
@@ -148,20 +148,14 @@ class Signal:
     """A number for any two words, which several families read: `compute(pairs)` gives [U] of them.
 
     Signals of one name and key are the same. The fewer bits `precision` has, the faster are the computations with
-    neighbouring cells.
+    neighbouring cells. A `flipped` signal takes the words from the other side.
     """
 
     name: Hashable
     key: WordKey
     compute: Callable[[WordPairs], np.ndarray] = field(compare=False, repr=False)
     precision: type[np.floating[Any]] = field(default=np.float32, compare=False)
-
-    @property
-    def flipped(self) -> Signal:
-        """The signal of the same words seen from the other side."""
-        return Signal(
-            (self.name, "flipped"), self.key, lambda pairs: self.compute(pairs.flipped()), self.precision
-        )
+    flipped: bool = False
 
 
 @dataclass(frozen=True)

@@ -79,12 +79,9 @@ class Geometry:
 
     def spans(self, pairs: slice) -> tuple[slice, slice, slice]:
         """The source tokens, the target tokens and the cells of consecutive pairs `start:stop`."""
-        total = len(self.source_pair), len(self.target_pair), self.n_cells
-        bounds = (
-            [int(begin[k]) if k < len(begin) else size for k in (pairs.start, pairs.stop)]
-            for begin, size in zip((self.source_start, self.target_start, self.cell_start), total, strict=True)
-        )
-        source, target, cells = (slice(first, last) for first, last in bounds)
+        lengths = self.n_source, self.n_target, self.n_source * self.n_target
+        first, last = pairs.start, pairs.stop
+        source, target, cells = (slice(int(of[:first].sum()), int(of[:last].sum())) for of in lengths)
         return source, target, cells
 
     # Cells: a row is the run of cells of one source token

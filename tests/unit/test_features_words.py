@@ -30,7 +30,7 @@ from jacana_torch.features.string_similarity import (
     same_words,
 )
 from jacana_torch.features.words import Lexicon, Signal, WordKey, WordPairs, numbered
-from jacana_torch.types import SentencePair
+from jacana_torch.types import Sentence, SentencePair
 
 words = st.lists(st.text("abcAB'é", max_size=3), unique=True, max_size=12)
 LEMMA = WordKey(matching_form, ("lemma", "pos"))
@@ -139,11 +139,14 @@ seeds = st.integers(0, 10**6)
 
 
 def test_a_key_takes_the_token_its_form_or_layers_alone():
-    tokens, layer = ["A", "b"], {"pos": ["NN", "VB"], "lemma": ["a", "be"]}.__getitem__
-    assert WordKey(str).words(tokens, layer) == ["A", "b"]
-    assert WordKey(str.lower).words(tokens, layer) == ["a", "b"]
-    assert WordKey(str.lower, ("pos", "lemma")).words(tokens, layer) == [("a", "NN", "a"), ("b", "VB", "be")]
-    assert WordKey(None, ("pos",)).words(tokens, layer) == [("NN",), ("VB",)]
+    sentences = [
+        Sentence(("A", "b"), {"pos": ("NN", "VB"), "lemma": ("a", "be")}),
+        Sentence((), {"pos": (), "lemma": ()}),
+    ]
+    assert WordKey(str).words(sentences) == ["A", "b"]
+    assert WordKey(str.lower).words(sentences * 2) == ["a", "b"] * 2
+    assert WordKey(str.lower, ("pos", "lemma")).words(sentences) == [("a", "NN", "a"), ("b", "VB", "be")]
+    assert WordKey(None, ("pos",)).words(sentences) == [("NN",), ("VB",)]
 
 
 @given(seeds, st.sampled_from(KEYS))

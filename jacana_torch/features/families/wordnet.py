@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import compress
 from operator import itemgetter
@@ -58,7 +58,7 @@ class WordNet:
 
     def similarity(self, grid: Grid) -> np.ndarray:
         """[C] by spelling, lemma and WordNet, in whichever direction two words are related."""
-        related = np.maximum(grid.per_cell(self._any), grid.per_cell(self._any.flipped))
+        related = np.maximum(grid.per_cell(self._any), grid.per_cell(replace(self._any, flipped=True)))
         return self._similar(grid, related)
 
     def _similar(self, grid: Grid, related: np.ndarray) -> np.ndarray:
