@@ -6,7 +6,8 @@ in lower case. The result does not depend on the order of the two words, so both
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+import re
+from collections.abc import Callable, Sequence
 from functools import partial, wraps
 from operator import itemgetter
 from typing import Any
@@ -22,19 +23,15 @@ MEASURES = (
     "jaro_winkler", "dice", "hamming", "jaccard", "levenshtein", "ngram3", "ngram4", "prefix", "suffix",
 )  # fmt: skip
 _LONG = 40  # letters; longer words would widen the rows of all others
+_HYPHEN = re.compile(".-.", re.DOTALL)  # inside a word
 _FIRST, _LAST = itemgetter(slice(None, 1)), itemgetter(slice(-1, None))
 
 OfPairs = Callable[[WordPairs], np.ndarray]
 
 
-def lower_case(function: Callable[[str], Any]) -> Callable[[Sequence[str]], list[Any]]:
-    """Make a word attribute for a lexicon: `function` of each word in lower case."""
-    return lambda words: list(map(function, map(str.lower, words)))
-
-
-def lower_case_among(group: Collection[str]) -> Callable[[Sequence[str]], np.ndarray]:
-    """Make a word attribute for a lexicon: whether each word in lower case is in a group."""
-    return lambda words: np.array(list(map(group.__contains__, map(str.lower, words))), dtype=bool)
+def lower_case(function: Callable[[str], Any], dtype: type = object) -> Callable[[Sequence[str]], np.ndarray]:
+    """Make a word attribute for a lexicon: [W] `function` of each word in lower case."""
+    return lambda words: np.array(list(map(function, map(str.lower, words))), dtype=dtype)
 
 
 def computed_once(compute: OfPairs) -> OfPairs:
@@ -64,7 +61,7 @@ def same_word(pairs: WordPairs) -> np.ndarray:
     for u in np.flatnonzero(~same & start).tolist():  # few: pairs that share their first three letters
         a, b = stem(words[left[u]].lower()), stem(words[right[u]].lower())
         same[u] = a.startswith(b) or b.startswith(a)
-    hyphenated = pairs.lexicon.attribute("hyphen", lambda words: np.array(["-" in w[1:-1] for w in words], bool))
+    hyphenated = pairs.lexicon.attribute("hyphen", lower_case(_HYPHEN.search, bool))
     for u in np.flatnonzero(~same & (hyphenated[left] | hyphenated[right])).tolist():
         same[u] = _hyphen_match(words[left[u]].lower(), words[right[u]].lower())
     return same
@@ -144,7 +141,7 @@ def _scored(pairs: WordPairs, scorer: Callable[..., Any], rows: np.ndarray) -> n
     """[U] rapidfuzz's scores of the pairs `rows`; 0 for the others."""
     from rapidfuzz.process import cpdist
 
-    lower = pairs.lexicon.attribute("lower", lambda words: np.array(list(map(str.lower, words)), dtype=object))
+    lower = pairs.lexicon.attribute("lower", lower_case(str))
     left, right = lower[pairs.left[rows]].tolist(), lower[pairs.right[rows]].tolist()
     out = np.zeros(len(pairs))
     out[rows] = cpdist(left, right, scorer=scorer, dtype=np.float32)

@@ -23,7 +23,6 @@ from .context import Context, are_content
 _STOPS = frozenset(".!?;:")
 # In this order: two identical words of different classes (`US` and `us`) count as the first of them.
 WORD_KINDS = ("comma", "stop", *FUNCTION_KINDS, *WORD_CLASSES)
-_OF_FUNCTION_WORD = {word: name for name, words in FUNCTION_KINDS.items() for word in words}
 _IS_FUNCTION = np.isin(WORD_KINDS, ("function", *FUNCTION_KINDS))
 _IS_PUNCT = np.isin(WORD_KINDS, ("comma", "stop", "punct"))
 ALIKE = (*(f"{name}={name}" for name in WORD_KINDS), "name~name", "word~word")
@@ -59,13 +58,15 @@ class Kinds:
     def __call__(self, grid: Grid) -> NodeBlocks:
         column: dict[str, tuple[Block, int]] = {}
         for block in Context(self.window)(grid).link:
-            column |= {name: (block, k) for k, name in enumerate(block.names)}
+            for k, name in enumerate(block.names):
+                column[name] = block, k
         kind, alike, *unlike = cells_by_kind(grid)
         everything = np.arange(grid.n_cells)
         in_run = _values(column, ("run>=3",), everything)[: grid.n_cells, 0] > 0
         cells = everything if self.unlike else alike
         anchors = Block(ANCHOR_COLUMNS, anchor_columns(grid, in_run, cells), _index_of(cells, grid.n_cells))
-        column |= {name: (anchors, k) for k, name in enumerate(ANCHOR_COLUMNS)}
+        for k, name in enumerate(ANCHOR_COLUMNS):
+            column[name] = anchors, k
         values = _values(column, OF_ALIKE, alike)
         group = kind[alike] if len(alike) else np.zeros(len(values), kind.dtype)
         names = tuple(f"{name}.{of}" for name in ALIKE for of in OF_ALIKE)  # one block: these cells are few
@@ -101,8 +102,10 @@ def _index_of(cells: np.ndarray, size: int) -> np.ndarray:
 
 def word_kind(word: str) -> int:
     """Which of the WORD_KINDS a word belongs to."""
-    name = "comma" if word == "," else "stop" if word in _STOPS else _OF_FUNCTION_WORD.get(word.lower())
-    return WORD_KINDS.index(name or word_class(word))
+    name = "comma" if word == "," else "stop" if word in _STOPS else word_class(word)
+    for function, words in FUNCTION_KINDS.items():
+        name = function if word.lower() in words else name
+    return WORD_KINDS.index(name)
 
 
 def _word_kinds(words: Sequence[str]) -> np.ndarray:

@@ -23,7 +23,6 @@ from ..string_similarity import (
     identical,
     identical_words,
     lower_case,
-    lower_case_among,
     same_word,
     same_words,
     similarities,
@@ -74,22 +73,17 @@ class String:
             columns[f"jaro_winkler>{bound}"] = ~same & (measures[:, 0] > bound)
         columns["variant"] = ~alike & pairs.equal("variant", lower_case(variant))
         columns["phonetic"] = ~same & pairs.equal("phonetic", lower_case(_phonetic))
-        value = pairs.lexicon.attribute("number", _numbers)
+        value = pairs.lexicon.attribute("number", lower_case(number_value, float))
         left, right = value[pairs.left], value[pairs.right]
         both = ~np.isnan(left) & ~np.isnan(right)
         columns |= {"number_equal": both & (left == right), "number_differs": both & (left != right)}
         columns["number_or_not"] = np.isnan(left) != np.isnan(right)
         columns["nickname"] = _nicknames(pairs)
-        columns["negations"] = pairs.both("negation", lower_case_among(NEGATIONS))
+        columns["negations"] = pairs.both("negation", lower_case(NEGATIONS.__contains__, bool))
         table = np.empty((len(columns), len(pairs)))
         for line, values in zip(table, columns.values(), strict=True):
             line[:] = values
         return tuple(columns), table.T
-
-
-def _numbers(words: Sequence[str]) -> np.ndarray:
-    """[W] the value of number words, NaN for others."""
-    return np.array(lower_case(number_value)(words), dtype=np.float64)
 
 
 def _classes(words: Sequence[str]) -> np.ndarray:
@@ -106,7 +100,7 @@ def _phonetic(word: str) -> str:
 def _nicknames(pairs: WordPairs) -> np.ndarray:
     """[U] whether one word is a short form of the other; only pairs of listed words are looked up."""
     words, found = pairs.lexicon.words, np.zeros(len(pairs), dtype=bool)
-    for u in np.flatnonzero(pairs.both("nickname", lower_case_among(_NICKNAME_WORDS))).tolist():
+    for u in np.flatnonzero(pairs.both("nickname", lower_case(_NICKNAME_WORDS.__contains__, bool))).tolist():
         found[u] = frozenset((words[pairs.left[u]].lower(), words[pairs.right[u]].lower())) in NICKNAMES
     return found
 
@@ -118,7 +112,7 @@ def _frequent_word(word: str) -> str | None:
 
 def _function_word_pairs(pairs: WordPairs) -> Block:
     """A column for each two different function words (`of~for`), a class so small that training sees them all."""
-    both = pairs.both("function", lower_case_among(FUNCTION_WORDS)) & ~identical(pairs)
+    both = pairs.both("function", lower_case(FUNCTION_WORDS.__contains__, bool)) & ~identical(pairs)
     words = pairs.lexicon.words
     names: dict[str, int] = {}
     number = np.full(len(pairs), -1, dtype=np.int64)
