@@ -1,8 +1,8 @@
-"""A real browser for the pages: Debian's Chromium, driven by Playwright; skipped, with a reason, where it is not.
+"""A browser for the pages: Chromium, driven by Playwright. Without it these tests are skipped.
 
-A page that a test visits must stay at home: an error in its console, a request to another machine or a breach of
-its content security policy fails the test when it ends. CHROMIUM names the browser and AXE a file axe.min.js,
-where they are not found by themselves (`.ci/run` installs both).
+An error in a page's console, a request to another machine or a breach of its content security policy fails the test
+at its end. CHROMIUM names the browser and AXE a file axe.min.js, if they are not in their usual places (`.ci/run`
+installs both).
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def axe_source() -> str:
 
 @pytest.fixture
 def violations(axe_source) -> Callable[[Any], list[str]]:
-    """violations(page) -> what axe-core finds wrong with it as it stands, a line a kind."""
+    """violations(page) -> one line per rule of axe-core that the page breaks."""
 
     def found(page) -> list[str]:
         page.evaluate(axe_source)

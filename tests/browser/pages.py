@@ -1,4 +1,4 @@
-"""Pairs of our own for the view page, among them words that would be HTML; how what is shown of them is read."""
+"""Invented pairs for the view page, some with words that look like HTML, and readers of what the page shows."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def stories() -> tuple[list[Example], list[Alignment]]:
 
 
 def attacked() -> Example:
-    """Tokens are one each, whatever they hold."""
+    """Tokens that look like HTML or a placeholder, one with a space, and an empty one."""
     source, target = Sentence((ATTACK, BREAKOUT, "a b")), Sentence((BREAKOUT, "&lt;", "{{data}}", ""))
     pair = SentencePair(source, target, ATTACK)
     return Example(pair, Alignment(3, 4, frozenset({(0, 0), (1, 1), (2, 2)})))

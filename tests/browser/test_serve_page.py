@@ -1,4 +1,4 @@
-"""The served page in a real browser: typed into, clicked at, driven by keyboard, not taken in by what it shows."""
+"""The served page in a browser: typing, clicking, the keyboard, and words that look like HTML."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SOURCE, TARGET = "The cook tasted the hot soup.", "The hot soup was tasted by a 
 XSS = "<img src=x onerror=alert(1)><script>alert(2)</script>\"'&amp;"
 
 
-# Letter by letter with hardly a pause, however slow the machine.
+# Letter by letter with almost no pause, even on a slow machine.
 TYPE_FAST = """async texts => {
     for (const [name, text] of Object.entries(texts)) {
         const field = document.querySelector(name);
@@ -48,12 +48,12 @@ def opened(client, visit, path: str = "/", **options):
 
 
 def eventually(page, script: str, argument=None) -> None:
-    """Waits until that is so. (Playwright's own way needs what the page's policy forbids.)"""
+    """Wait until the condition holds. Playwright's own way needs scripts that the page's policy forbids."""
     until(lambda: page.evaluate(script, argument))
 
 
 def type_in(page, source: str, target: str) -> None:
-    """By the keyboard, and waits until what is shown is of these."""
+    """Type both sentences and wait until their alignment is shown."""
     with page.expect_response(lambda response: answers(response, source, target)):
         for name, text in (("#source", source), ("#target", target)):
             page.fill(name, "")
@@ -156,8 +156,8 @@ def test_why_is_asked_by_keyboard(client, page):
     eventually(page, "document.querySelector('.verdict').textContent.includes('“soup” is not linked to “The”')")
 
 
-def test_why_is_asked_of_what_is_drawn(page):
-    """Not of what was typed since and has no alignment yet."""
+def test_reasons_are_those_of_the_drawn_alignment(page):
+    """Text entered since, which is not aligned yet, does not count."""
     type_in(page, SOURCE, TARGET)
     page.evaluate("document.querySelector('#source').value = document.querySelector('#target').value = 'now'")
     page.click("#links [data-link='1-7']")

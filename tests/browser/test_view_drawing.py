@@ -38,7 +38,7 @@ def test_kinds_differ_by_dashes_and_signs_and_not_by_colour_alone(compared):
 
 
 def test_curves_end_at_their_words(compared):
-    """Of every link: the browser's own geometry against the words' boxes."""
+    """Compare the browser's geometry of every link with the boxes of its words."""
     ends = compared.evaluate("""() => [...document.querySelectorAll('article')].flatMap(article =>
         [...article.querySelectorAll('.part .line')].map(line => {
             const at = (where) => {

@@ -1,4 +1,4 @@
-"""The page of `jacana-torch view` in a browser: dark, light, printed, long, read aloud, and what it keeps out."""
+"""The page of `jacana-torch view` in a browser: dark, light, printed, long, accessible, and secure."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_what_words_hold_is_text(opened):
 
 
 def test_foreign_scripts_do_not_run(opened):
-    """Even were something let through, the policy of the page would keep it from running."""
+    """The policy of the page stops scripts even if one got past the escaping."""
     view = opened(*pages.stories(), browser={"tolerate": ("Content Security Policy",)})
     view.evaluate("""() => {
         window.ran = [];

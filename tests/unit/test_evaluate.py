@@ -1,4 +1,4 @@
-"""Scores against figures worked out by hand, and against a plain re-count with fractions."""
+"""Scores against hand-computed figures and a recount with fractions."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_by_hand_with_empties():
     assert result.micro_f1 == pytest.approx(2 * 4 / (5 + 7))
 
 
-def test_the_table_has_a_row_a_pair():
+def test_the_table_has_a_row_per_pair():
     table = count(GOLD, PREDICTED).table
     assert table.tolist() == [[4, 2, 2], [2, 2, 2], [1, 0, 0], [0, 1, 0], [0, 0, 0]]
 
@@ -49,7 +49,7 @@ def test_resampled_rows_give_the_score_of_those_pairs():
     assert resampled == score([GOLD[r] for r in rows], [PREDICTED[r] for r in rows])
 
 
-def test_sure_links_unless_all_are_asked_for():
+def test_sure_links_count_unless_all_are_requested():
     gold = [links((0, 0), possible=[(1, 1)])]
     predicted = [links((0, 0), (1, 1), possible=[(2, 2)])]
     assert count(gold, predicted).table.tolist() == [[1, 2, 1]]
@@ -58,7 +58,7 @@ def test_sure_links_unless_all_are_asked_for():
     assert score(gold, [links((0, 0))], "all").exact == 0.0
 
 
-def test_nothing_right_is_zero_and_never_nan():
+def test_no_correct_links_is_zero_and_never_nan():
     result = score([links((0, 0))], [links((1, 1))])
     assert (result.f1, result.micro_f1) == (0.0, 0.0)
     result = score([links()], [links()])
@@ -85,7 +85,7 @@ def test_against_a_recount_in_fractions(both):
     assert result.micro_f1 == pytest.approx(2 * correct / size if size else 0)
 
 
-def test_it_prints_with_its_signature():
+def test_a_score_prints_with_its_signature():
     result = score(GOLD, PREDICTED)
     assert result.signature() == f"F1|avg:macro|links:sure|n:5|v:{__version__}"
     first, second = str(result).splitlines()
@@ -100,7 +100,7 @@ def test_json_keeps_every_figure():
     assert back["f1"] == result.f1 and back["pairs"] == 5 and back["signature"] == result.signature()
 
 
-def test_what_cannot_be_scored_says_why():
+def test_sizes_that_differ_and_no_pairs_are_errors():
     with pytest.raises(JacanaError, match="5 pairs and the prediction 1"):
         score(GOLD, PREDICTED[:1])
     with pytest.raises(JacanaError, match="pair 2: gold has 4 x 4 tokens and the prediction 4 x 5"):

@@ -135,7 +135,7 @@ def test_kappas_against_nltk_and_the_definition(sets):
     assert fleiss(people) == pytest.approx(expected)
 
 
-def test_agreement_of_every_two():
+def test_agreement_of_each_two_annotators():
     people = {name: [alignment(links)] for name, links in (("a", {(0, 0), (1, 1)}), ("b", {(0, 0)}), ("c", ()))}
     found = agreements(people)
     assert [(x.first, x.second) for x in found] == [("a", "b"), ("a", "c"), ("b", "c")]
@@ -201,7 +201,7 @@ def test_a_report_has_the_figures_of_its_parts():
         Report.of(GOLD, FOUND, by=["magic"])
 
 
-def test_it_prints_in_every_format():
+def test_the_report_prints_in_every_format():
     report = Report.of(GOLD, FOUND, by=BY, rounds=300)
     text, markdown, latex = (tables.FORMATS[name](report.sheets()) for name in ("text", "markdown", "latex"))
     f1 = f"{100 * report.systems[1].score.f1:.2f}"
@@ -240,7 +240,7 @@ def test_the_command_prints_the_report(cli, files):
     )
 
 
-def test_below_the_least_is_exit_code_1(cli, files):
+def test_scores_below_the_threshold_exit_with_1(cli, files):
     gold, old, new = files
     for least, code in (
         ("50", 0),
@@ -286,7 +286,7 @@ def test_tags_come_from_the_corpus_or_from_nltk(cli, files):
         (["--agreement", "--by", "type"], "--agreement"),
     ],
 )
-def test_mistakes_are_data(cli, files, arguments, says):
+def test_mistakes_are_errors(cli, files, arguments, says):
     code, out, err = cli("evaluate", *files, *arguments)
     assert (code, out) == (2, "") and says in err and "Traceback" not in err
 

@@ -1,4 +1,4 @@
-"""Look-up, installation and the status table, with real pip and wheels made here; no network."""
+"""Look-up, installation and the status table, with real pip on wheels built here, without network."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_install_unpacks_the_member_and_nothing_else(home, tmp_path, monkeypatch
     assert left_over(home) == []
 
 
-def test_install_twice_changes_nothing_and_needs_no_index(home, tmp_path, monkeypatch):
+def test_a_second_install_changes_nothing_and_needs_no_index(home, tmp_path, monkeypatch):
     use(monkeypatch, toy(make_wheel(tmp_path / "wheels", "toy-words", FILES)))
     install(["toy"])
     before = (path("toy") / "words.txt").stat()
@@ -101,7 +101,7 @@ def test_install_twice_changes_nothing_and_needs_no_index(home, tmp_path, monkey
     assert (path("toy") / "words.txt").stat() == before
 
 
-def test_force_replaces_and_other_files_go(home, tmp_path, monkeypatch):
+def test_force_replaces_the_whole_directory(home, tmp_path, monkeypatch):
     use(monkeypatch, toy(make_wheel(tmp_path / "wheels", "toy-words", FILES)))
     install(["toy"])
     (path("toy") / "stray.txt").write_text("left by someone")
@@ -110,7 +110,7 @@ def test_force_replaces_and_other_files_go(home, tmp_path, monkeypatch):
     assert left_over(home) == []
 
 
-def test_damage_is_told_and_mended_without_force(home, tmp_path, monkeypatch):
+def test_damage_is_reported_and_repaired_without_force(home, tmp_path, monkeypatch):
     use(monkeypatch, toy(make_wheel(tmp_path / "wheels", "toy-words", FILES)))
     install(["toy"])
     (path("toy") / "words.txt").write_bytes(b"cut")
@@ -227,7 +227,7 @@ def test_a_killed_install_leaves_all_or_nothing(home, tmp_path, monkeypatch, ste
     assert available("toy") and left_over(home) == []
 
 
-def test_a_living_install_is_not_swept(home):
+def test_the_directory_of_a_running_install_stays(home):
     with scratch() as other:
         long_ago = time.time() - 120
         os.utime(other, (long_ago, long_ago))
@@ -246,7 +246,7 @@ def test_two_installs_at_once(home, tmp_path):
     assert (home / "data" / "toy" / "words.txt").read_bytes() == FILES["toy_words/data/words.txt"]
 
 
-def test_a_home_that_cannot_be_written_is_an_error_with_a_way_out(tmp_path, monkeypatch, home):
+def test_a_home_that_cannot_be_written_is_an_error_that_says_what_to_do(tmp_path, monkeypatch, home):
     (tmp_path / "file").write_text("not a directory")
     monkeypatch.setenv("JACANA_HOME", str(tmp_path / "file" / "home"))
     use(monkeypatch, toy("0" * 64))
@@ -255,7 +255,7 @@ def test_a_home_that_cannot_be_written_is_an_error_with_a_way_out(tmp_path, monk
     assert not available("toy")
 
 
-def test_unknown_names_and_what_no_index_has(home):
+def test_unknown_names_and_resources_without_a_package_are_errors(home):
     for call in (path, available, lambda name: install([name])):
         with pytest.raises(ConfigError, match=r"no resource 'wordnett'; the resources are wordnet, tagger"):
             call("wordnett")
@@ -264,7 +264,7 @@ def test_unknown_names_and_what_no_index_has(home):
 
 
 @pytest.mark.parametrize("name", CATALOGUE)
-def test_what_is_missing_says_who_needs_it_and_how_to_get_it(home, name):
+def test_a_missing_resource_names_its_users_and_the_command(home, name):
     with pytest.raises(MissingResource) as caught:
         path(name)
     message = str(caught.value)
@@ -287,7 +287,7 @@ def fill(folder: Path, files: tuple[str, ...]) -> None:
         (folder / file).write_text("x")
 
 
-def test_nltk_data_is_found_before_our_own_as_directory_and_as_zip(home, tmp_path):
+def test_nltk_data_comes_before_our_own_as_directory_or_zip(home, tmp_path):
     files = CATALOGUE["wordnet"].files
     fill(home / "data" / "wordnet", files)
     assert path("wordnet") == home / "data" / "wordnet"
@@ -318,7 +318,7 @@ def test_the_latest_folder_of_a_package_is_found_without_importing_it(tmp_path, 
     assert lookup.in_package(catalogue.Place("package", "no_such_model/x", ())) is None
 
 
-def test_a_place_is_looked_for_once_and_again_under_other_settings(home, tmp_path, monkeypatch):
+def test_paths_are_remembered_until_settings_change(home, tmp_path, monkeypatch):
     files = CATALOGUE["wordnet"].files
     with pytest.raises(MissingResource):
         lookup.located("wordnet")
@@ -334,7 +334,7 @@ def test_a_place_is_looked_for_once_and_again_under_other_settings(home, tmp_pat
     assert lookup.located("wordnet") == tmp_path / "nltk_data" / "corpora" / "wordnet"
 
 
-def test_a_broken_zip_is_passed_by(home, tmp_path):
+def test_a_broken_zip_is_skipped(home, tmp_path):
     corpora = tmp_path / "nltk_data" / "corpora"
     corpora.mkdir(parents=True)
     (corpora / "wordnet.zip").write_bytes(b"PK\3\4 not much of a zip")

@@ -1,4 +1,4 @@
-"""PPDB pairs, on files made here: a set that is the same from either side."""
+"""PPDB pairs as a symmetric set, on files written here."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ def test_ppdb_is_a_symmetric_set(tmp_path):
 
 
 @pytest.mark.parametrize("line", ["only", "a\tb\tc", "\tb", ""])
-def test_ppdb_lines_that_are_no_pair(tmp_path, line):
+def test_lines_that_are_not_pairs_are_errors(tmp_path, line):
     file = tmp_path / "pairs"
     file.write_text(f"a\tb\n{line}\nc\td\n")
     with pytest.raises(JacanaError, match=r"pairs:2: expected a pair of words"):
         ppdb_pairs.load(file)
 
 
-def test_ppdb_of_no_pairs(tmp_path):
+def test_an_empty_file_has_no_pairs(tmp_path):
     (tmp_path / "pairs").write_text("")
     assert ppdb_pairs.load(tmp_path / "pairs").contains(["a"], ["a"]).tolist() == [False]
 

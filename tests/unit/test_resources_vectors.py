@@ -1,4 +1,4 @@
-"""Vectors in every format, on files made here."""
+"""Static vectors in every format, on files written here."""
 
 from __future__ import annotations
 
@@ -197,7 +197,7 @@ def test_no_such_vectors(tmp_path):
         resources.vectors(str(tmp_path / "nowhere"))
 
 
-def test_real_vectors_know_what_is_alike():
+def test_real_vectors_of_similar_words_are_similar():
     for name in ("glove-840b", "glove-6b"):
         if not resources.available(name):
             pytest.skip(f"{name} is not installed: jacana-torch resources install {name}")

@@ -138,7 +138,7 @@ def test_real_wordnet_relations_are_nltks(real_reader):
     assert min(counts.values()) > 0, counts
 
 
-def test_real_wordnet_is_quick():
+def test_real_wordnet_is_fast():
     net = load(_real())
     load.cache_clear()
     begun = time.perf_counter()
@@ -154,7 +154,7 @@ def test_real_wordnet_is_quick():
     assert opening < 1 and asking < 5, (opening, asking)  # 0.04 and 0.15 s here; bounds for a busy machine
 
 
-def test_known_facts_that_were_once_wrong_elsewhere():
+def test_known_facts_that_other_implementations_got_wrong():
     net = load(_real())
     facts = net.related(
         [("cat", "n"), ("dog", "n"), ("dog", "n")], [("dog", "n"), ("canine", "n"), ("animal", "n")]
@@ -207,7 +207,7 @@ def test_damaged_arrays_are_built_again(database, tmp_path, caplog):
     assert caplog.text.count("built again") >= 2
 
 
-def test_without_a_place_to_write_it_works_from_memory(database, tmp_path, monkeypatch, caplog):
+def test_without_a_writable_home_it_works_from_memory(database, tmp_path, monkeypatch, caplog):
     expected = load(database).related([("cat", None)] * 3, [("hen", None), ("kin", None), ("low", None)])
     (tmp_path / "file").write_text("not a directory")
     monkeypatch.setenv("JACANA_HOME", str(tmp_path / "file" / "home"))
@@ -217,7 +217,7 @@ def test_without_a_place_to_write_it_works_from_memory(database, tmp_path, monke
     assert "kept in memory" in caplog.text
 
 
-def test_it_travels_to_other_processes(database):
+def test_a_pickle_is_small_and_opens_the_same_arrays(database):
     net = load(database)
     data = pickle.dumps(net)
     assert len(data) < 1000

@@ -1,4 +1,4 @@
-"""p-values against scipy's permutation test and against hand counts, intervals against resampling one by one."""
+"""p-values against scipy and hand counts; intervals against resampling pairs one by one."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def metric(name: str, table: np.ndarray) -> float:
 
 
 def by_scipy(name: str, ours: Counts, theirs: Counts, rounds: float) -> float:
-    """Whole rows are swapped, by their numbers: scipy permutes the two samples of each pair."""
+    """scipy permutes the two samples of each pair, which are row numbers here."""
     tables, n = np.stack([ours.table, theirs.table]), len(ours)
 
     def statistic(which_one, which_other):
@@ -86,7 +86,7 @@ def test_equal_systems_differ_by_chance_and_better_ones_do_not():
         assert better[name].p < 0.001 and 0 < better[name].low < better[name].value < better[name].high
 
 
-def test_p_values_of_alike_systems_are_spread_evenly():
+def test_p_values_of_equal_systems_are_uniform():
     p = [differences(counts(2 * k, 60, 0.5, k), counts(2 * k + 1, 60, 0.5, k), 300)["f1"].p for k in range(150)]
     assert stats.kstest(p, "uniform").pvalue > 0.01
 
@@ -104,7 +104,7 @@ def test_intervals_agree_with_drawing_pairs_one_by_one():
         )
 
 
-def test_the_seed_decides_and_turning_round_changes_signs_alone():
+def test_results_depend_on_the_seed_and_swapping_systems_changes_signs_alone():
     ours, theirs = counts(1, 90, 0.55), counts(2, 90, 0.5)
     found, back = differences(ours, theirs, 700, seed=3), differences(theirs, ours, 700, seed=3)
     assert found == differences(ours, theirs, 700, seed=3) != differences(ours, theirs, 700, seed=4)
@@ -113,7 +113,7 @@ def test_the_seed_decides_and_turning_round_changes_signs_alone():
         assert back[name].low == pytest.approx(-found[name].high)
 
 
-def test_what_cannot_be_compared_is_told():
+def test_other_pairs_and_no_rounds_are_errors():
     with pytest.raises(JacanaError, match="same pairs"):
         differences(counts(1, 5, 0.5), counts(1, 6, 0.5))
     with pytest.raises(JacanaError, match="same pairs"):
