@@ -1,0 +1,1 @@
+"""Alignment systems of the literature, behind the protocols of `aligners.base`."""

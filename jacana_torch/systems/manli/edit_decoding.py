@@ -333,7 +333,8 @@ def decode_under(gains: np.ndarray, source: Spans, target: Spans, required: Sequ
     s, t = np.nonzero(_bounds(gains, source, target, free) > least - _SLACK)
     gain = gains[s, t].astype(np.float64)
     covers = cover(source, target, s, t)
-    useful, before = gain > 0, np.zeros(len(gain), dtype=bool)
+    useful: np.ndarray = gain > 0
+    before = np.zeros_like(useful)
     while (useful != before).any():  # a loss pays only by supporting a useful edit, and may need support
         active, before = covers[:, useful].any(axis=1), useful
         supporters = sorted({other for token, others in required if active[token] for other in others})
