@@ -333,7 +333,7 @@ def decode_under(gains: np.ndarray, source: Spans, target: Spans, required: Sequ
     s, t = np.nonzero(_bounds(gains, source, target, free) > least - _SLACK)
     gain = gains[s, t].astype(np.float64)
     covers = cover(source, target, s, t)
-    useful: np.ndarray = gain > 0
+    useful = np.asarray(gain > 0)
     before = np.zeros_like(useful)
     while (useful != before).any():  # a loss pays only by supporting a useful edit, and may need support
         active, before = covers[:, useful].any(axis=1), useful
