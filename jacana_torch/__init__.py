@@ -1,4 +1,4 @@
-"""jacana_torch: which words of two English sentences correspond.
+"""jacana_torch: align the words of two English sentences.
 
 >>> import jacana_torch as jt
 >>> jt.load("core").align([("the cat sat", "a cat was sitting")])  # doctest: +SKIP
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["Alignment", "Example", "JacanaError", "Sentence", "SentencePair", "__version__", "load", "shipped"]
 
 
-def __getattr__(name: str) -> Any:  # torch is loaded only by those who align
+def __getattr__(name: str) -> Any:  # so that `import jacana_torch` does not load NumPy
     if name in ("load", "shipped"):
         from .model import persist
 

@@ -49,7 +49,7 @@ def load(
     annotators: list[Annotator | None] = [None] * len(files)
     if reader is not None:
         annotators = [None if path is None else reader(path) for path in _sidecars(sidecars, root, files)]
-    dropped, n_dropped = _ids(root, data["drop_ids"]), 0
+    dropped, n_dropped = _ids(root, data["drop_ids"]) if data["drop_ids"] else set(), 0
     parts: tuple[list[Example], list[Example]] = ([], [])
     for number, (file, annotator) in enumerate(zip(files, annotators, strict=True)):
         for example in _examples(file, links, annotator):
@@ -122,7 +122,8 @@ def _sidecars(names: Sequence[str | None], root: Path, files: Sequence[Path]) ->
 def _ids(root: Path, files: Sequence[str]) -> set[str]:
     """Read lists of ids, one per line."""
     ids: set[str] = set()
-    for path in [_located(root, name) for name in files]:
+    for name in files:
+        path = _located(root, name)
         try:
             ids.update(line.strip() for line in path.read_text(encoding="utf-8").split("\n"))
         except (OSError, UnicodeDecodeError) as error:

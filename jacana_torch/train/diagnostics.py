@@ -27,13 +27,13 @@ AXES = ("probability", "share of links in gold")
 
 @dataclass
 class Monitor:
-    """A watcher of training, which writes to a tracker.
+    """A watcher of training, which logs the loss, and writes to a tracker if there is one.
 
     Every step writes the loss and the norm of the gradient. Every `every` steps and after the first (0: never)
     come scores on `dev`, weights, and pictures of the first `examples` alignments.
     """
 
-    tracker: Tracker
+    tracker: Tracker | None
     dev: Sequence[Example] = ()
     every: int = 10
     examples: int = 5
@@ -42,15 +42,19 @@ class Monitor:
     _prepared: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def __call__(self, step: Step) -> None:
+        due = self.every and (step.iteration == 1 or step.iteration % self.every == 0)
+        if due:
+            log.info("%s %4d  loss %.4f  |g| %.3g", step.part, step.iteration, step.loss, step.gradient_norm)
+        if self.tracker is None:
+            return
         figures = {f"loss/{step.part}": step.loss, f"gradient_norm/{step.part}": step.gradient_norm}
         self.tracker.scalars(figures, step.iteration)
-        if self.every and (step.iteration == 1 or step.iteration % self.every == 0):
-            log.info("%s %4d  loss %.4f  |g| %.3g", step.part, step.iteration, step.loss, step.gradient_norm)
-            self._weights(step)
+        if due:
+            self._weights(self.tracker, step)
             if self.dev:
-                self._score(step)
+                self._score(self.tracker, step)
 
-    def _weights(self, step: Step) -> None:
+    def _weights(self, tracker: Tracker, step: Step) -> None:
         """Write a histogram of the weights of each feature family."""
         state = step.aligner.state()
         if "names" not in state or "weights" not in state:
@@ -58,21 +62,21 @@ class Monitor:
         families = np.array([str(name).split(".")[0] for name in state["names"]])
         for family in np.unique(families):
             weights = np.asarray(state["weights"])[families == family]
-            self.tracker.histogram(f"weights/{step.part}/{family}", weights, step.iteration)
+            tracker.histogram(f"weights/{step.part}/{family}", weights, step.iteration)
 
-    def _score(self, step: Step) -> None:
+    def _score(self, tracker: Tracker, step: Step) -> None:
         """Write scores and pictures of `dev`, aligned by the present weights."""
         found = self._aligned(step)
         if step.part == "backward":
             found = [alignment.flip() for alignment in found]
         self._found.setdefault(step.part, {})[step.iteration] = found
-        self._draw(step.part, found, self.dev, step.iteration)
+        self._draw(tracker, step.part, found, self.dev, step.iteration)
         by_name = {step.part: found}
         forward = self._found.get("forward")
         if step.part == "backward" and forward:  # forward is trained first: join equal iterations of the two
             other = forward[max((i for i in forward if i <= step.iteration), default=min(forward))]
             by_name = {name: made for name, made in symmetrized(other, found).items() if name != "forward"}
-        self.scores(scores(self.dev, by_name, self.links), step.iteration)
+        self.scores(tracker, scores(self.dev, by_name, self.links), step.iteration)
 
     def _aligned(self, step: Step) -> list[Alignment]:
         """Align `dev` in the direction of this step; features are computed once per direction if possible."""
@@ -83,26 +87,28 @@ class Monitor:
         prepared = self._prepared[step.part]
         return aligner.decode(prepared) if isinstance(aligner, Prepares) else aligner.align(prepared)
 
-    def scores(self, found: Scores, iteration: int) -> None:
+    def scores(self, tracker: Tracker, found: Scores, iteration: int) -> None:
         """Write scores on `dev`."""
         for name, s in found.items():
             figures = {"precision": s.precision, "recall": s.recall, "f1": s.f1, "exact": s.exact}
-            self.tracker.scalars({f"dev/{key}/{name}": value for key, value in figures.items()}, iteration)
+            tracker.scalars({f"dev/{key}/{name}": value for key, value in figures.items()}, iteration)
 
-    def show(self, found: Sequence[Alignment], of: Sequence[Example], iteration: int = 0) -> None:
+    def show(
+        self, tracker: Tracker, found: Sequence[Alignment], of: Sequence[Example], iteration: int = 0
+    ) -> None:
         """Write some final alignments as text and as pictures."""
-        self._draw("final", found, of, iteration)
+        self._draw(tracker, "final", found, of, iteration)
         for number, (example, alignment) in enumerate(zip(of[: self.examples], found, strict=False)):
-            self.tracker.text(f"alignments/{number}", as_markdown(example, alignment, self.links), 0)
+            tracker.text(f"alignments/{number}", as_markdown(example, alignment, self.links), 0)
 
-    def _draw(self, name: str, found: Sequence[Alignment], of: Sequence[Example], iteration: int) -> None:
-        if not self.tracker.keeps:
-            return
+    def _draw(
+        self, tracker: Tracker, name: str, found: Sequence[Alignment], of: Sequence[Example], iteration: int
+    ) -> None:
         for number, (example, alignment) in enumerate(zip(of[: self.examples], found, strict=False)):
             gold = example.gold or Alignment(alignment.n_source, alignment.n_target)
             picture = pictures.matrix(pictures.cells(gold, self.links), pictures.cells(alignment, self.links))
             words = (side.tokens for side in (example.pair.source, example.pair.target))
-            self.tracker.image(f"matrix_{number}/{name}", pictures.with_words(picture, *words), iteration)
+            tracker.image(f"matrix_{number}/{name}", pictures.with_words(picture, *words), iteration)
 
 
 def as_markdown(example: Example, found: Alignment, links: str = "sure") -> str:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -27,8 +27,9 @@ from ..util.build import build
 from . import data as dataset
 from . import loop
 from .data import Dataset, annotated
-from .diagnostics import CellProbabilities, Monitor
-from .tracking import TensorBoard, Tracker
+
+if TYPE_CHECKING:
+    from .tracking import TensorBoard
 
 log = logging.getLogger(__name__)
 
@@ -73,16 +74,21 @@ def train(
         persist.check_destination(run.destination)
     data = annotated(model, run.load(bool(model.requires)), run.sidecar)
     log.info("%d pairs to train on, %d to score on", len(data.train), len(data.dev))
-    tracker = TensorBoard(directory) if cfg["logger"]["tensorboard"] else Tracker()
+    tracker = None
+    if cfg["logger"]["tensorboard"]:
+        from .tracking import TensorBoard
+
+        tracker = TensorBoard(directory)
     try:
         found = _cross_validate(run, data, tracker) if cfg["cv"] else _fit(run, data, tracker, announce)
         own = found[loop.output_name(model.aligner)]
-        if tracker.keeps:
+        if tracker is not None:
             figures = {f"{name}_{key}": value for name, s in found.items()
                        for key, value in (("f1", s.f1), ("exact", s.exact))}  # fmt: skip
             tracker.outcome(run.settings(), {"f1": own.f1, "exact": own.exact, **figures})
     finally:
-        tracker.close()
+        if tracker is not None:
+            tracker.close()
     persist.write_json(run.directory / SCORES, {name: s.to_dict() for name, s in found.items()})
     announce(str(run.directory if cfg["cv"] else run.destination))
     return own.f1
@@ -211,10 +217,14 @@ def _without(config: Any, dropped: set[str]) -> Any:
     return out
 
 
-def _fit(run: Run, data: Dataset, tracker: Tracker, announce: Callable[[str], None]) -> loop.Scores:
+def _fit(run: Run, data: Dataset, tracker: TensorBoard | None, announce: Callable[[str], None]) -> loop.Scores:
     """Train, save, score, and save again with the scores: if scoring fails, the model is not lost."""
     logger, links, aligner = run.cfg["logger"], run.cfg["links"], run.model.aligner
-    monitor = Monitor(tracker, data.dev, logger["every"], logger["examples"], links)
+    monitor = None
+    if tracker is not None or logger["every"]:
+        from .diagnostics import CellProbabilities, Monitor
+
+        monitor = Monitor(tracker, data.dev, logger["every"], logger["examples"], links)
     report = loop.fit(aligner, data.train, data.dev, monitor)
     if report.interrupted:  # not to `output`, which is for finished models
         kept = run.save(run.directory / "model", len(data.train), report)
@@ -229,10 +239,10 @@ def _fit(run: Run, data: Dataset, tracker: Tracker, announce: Callable[[str], No
     found = loop.scores(scored, predicted, links)
     run.save(run.destination, len(data.train), report, found)
     last, own = max(report.iterations.values(), default=0), predicted[loop.output_name(aligner)]
-    if tracker.keeps:
-        monitor.show(own, scored, last)
+    if tracker is not None and monitor is not None:
+        monitor.show(tracker, own, scored, last)
         if data.dev:
-            monitor.scores(found, last)
+            monitor.scores(tracker, found, last)
             probabilities = CellProbabilities(links)
             probabilities.add(aligner, scored, own)
             probabilities.show(tracker, last)
@@ -240,20 +250,24 @@ def _fit(run: Run, data: Dataset, tracker: Tracker, announce: Callable[[str], No
     return found
 
 
-def _cross_validate(run: Run, data: Dataset, tracker: Tracker) -> loop.Scores:
+def _cross_validate(run: Run, data: Dataset, tracker: TensorBoard | None) -> loop.Scores:
     """Score the training pairs by models that did not see them, and write their alignments."""
-    cfg, config = run.cfg, run.model_config["aligner"]
+    cfg, config, links = run.cfg, run.model_config["aligner"], run.cfg["links"]
     if data.dev:
         log.info("the dev pairs are not used: cross-validation scores the training pairs")
-    probabilities, links = CellProbabilities(cfg["links"]), cfg["links"]
-    each = probabilities.add if tracker.keeps else None
+    each = None
+    if tracker is not None:
+        from .diagnostics import CellProbabilities, Monitor
+
+        probabilities = CellProbabilities(links)
+        each = probabilities.add
     found, predicted = loop.cross_validate(lambda: build(config), data.train, cfg["cv"], cfg["seed"], links, each)
     own = predicted[loop.output_name(run.model.aligner)]
     pairs = (example.pair for example in data.train)
     plain = (SentencePair(Sentence(p.source.tokens), Sentence(p.target.tokens), p.id) for p in pairs)
     corpora.write(map(Example, plain, own), run.directory / "predictions.jsonl", "jsonl")
-    if tracker.keeps:
+    if tracker is not None:
         probabilities.show(tracker)
-        Monitor(tracker, examples=cfg["logger"]["examples"], links=links).show(own, data.train)
+        Monitor(tracker, examples=cfg["logger"]["examples"], links=links).show(tracker, own, data.train)
     log.info("%d-fold cross-validation over %d pairs\n%s", cfg["cv"], len(data.train), loop.table(found))
     return found

@@ -1,21 +1,16 @@
-"""Where the figures of a training run go: TensorBoard event files, or nowhere."""
+"""Where the figures of a training run go: TensorBoard event files."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 
-class Tracker:
-    """Discards everything: the tracker of a run without TensorBoard.
-
-    `keeps` says whether figures that take time to compute are worth computing.
-    """
-
-    keeps = False
+class Tracker(Protocol):
+    """Takes the figures of a run; tests have trackers of their own."""
 
     def scalars(self, values: Mapping[str, float], step: int) -> None: ...
 
@@ -23,19 +18,17 @@ class Tracker:
 
     def text(self, name: str, markdown: str, step: int) -> None: ...
 
-    def image(self, name: str, pixels: np.ndarray, step: int) -> None: ...
+    def image(self, name: str, pixels: np.ndarray, step: int) -> None:
+        """`pixels` [height, width, 3] are bytes."""
+        ...
 
-    def precision_recall(self, name: str, outcomes: np.ndarray, probabilities: np.ndarray, step: int) -> None: ...
-
-    def outcome(self, settings: Mapping[str, Any], scores: Mapping[str, float]) -> None: ...
-
-    def close(self) -> None: ...
+    def precision_recall(self, name: str, outcomes: np.ndarray, probabilities: np.ndarray, step: int) -> None:
+        """A precision-recall curve of [n] boolean outcomes and [n] probabilities."""
+        ...
 
 
-class TensorBoard(Tracker):
-    """Writes event files to `directory`; view them with `tensorboard --logdir runs`."""
-
-    keeps = True
+class TensorBoard:
+    """A tracker that writes event files to `directory`; view them with `tensorboard --logdir runs`."""
 
     def __init__(self, directory: str | Path) -> None:
         from torch.utils.tensorboard import SummaryWriter
@@ -54,11 +47,9 @@ class TensorBoard(Tracker):
         self._writer.add_text(name, markdown, step)
 
     def image(self, name: str, pixels: np.ndarray, step: int) -> None:
-        """`pixels` [height, width, 3] are bytes."""
         self._writer.add_image(name, pixels, step, dataformats="HWC")
 
     def precision_recall(self, name: str, outcomes: np.ndarray, probabilities: np.ndarray, step: int) -> None:
-        """A precision-recall curve of [n] boolean outcomes and [n] probabilities."""
         self._writer.add_pr_curve(name, outcomes, probabilities, step)
 
     def outcome(self, settings: Mapping[str, Any], scores: Mapping[str, float]) -> None:

@@ -20,7 +20,7 @@ from jacana_torch.cli import hydra as run
 from jacana_torch.evaluate.calibration import Reliability, reliability
 from jacana_torch.model import persist
 from jacana_torch.train import diagnostics, pictures
-from jacana_torch.train.tracking import TensorBoard, Tracker
+from jacana_torch.train.tracking import TensorBoard
 from jacana_torch.types import Alignment, Example, Sentence, SentencePair
 
 FEATURES = ["annotate=none", "features=[string,position]", "logger.every=5", "logger.examples=2"]
@@ -301,7 +301,6 @@ def test_nothing_is_computed_or_drawn_without_tensorboard(tmp_path, monkeypatch)
     monkeypatch.setattr(pictures, "reliability", never)
     for overrides in (["logger=none", "logger.every=5"], ["logger=none", "cv=2"]):
         assert not list(trained(tmp_path, *overrides, "logger.examples=2").glob("events*"))
-    assert not Tracker.keeps
 
 
 SWEEPS = {
