@@ -20,7 +20,7 @@ from outcome import outcome
 from validation import FOLDS, Validation
 
 from jacana_torch.aligners.bidirectional import Bidirectional
-from jacana_torch.aligners.combination import Weighing
+from jacana_torch.aligners.combination import Combination
 from jacana_torch.aligners.posterior import sampled
 from jacana_torch.errors import ConfigError
 from jacana_torch.evaluate.calibration import log_loss, reliability
@@ -48,19 +48,19 @@ def held_out(validation: Validation) -> tuple[dict[str, np.ndarray], np.ndarray,
         if experiment.fit(aligner, [examples[i] for i in train]).interrupted:
             raise KeyboardInterrupt
         sample = sampled(aligner.forward, aligner.backward, [examples[i] for i in test])  # type: ignore[arg-type]
-        after = aligner.weighing.chances(sample.forward, sample.backward)
+        after = aligner.combination.combine(sample.forward, sample.backward)
         figures = {
             "forward": sample.forward,
             "backward": sample.backward,
             "before": (sample.forward + sample.backward) / 2,
-            "default": Weighing().chances(sample.forward, sample.backward),
+            "default": Combination().combine(sample.forward, sample.backward),
             "after": after,
-            "gold": sample.hit,
-            "linked": after >= aligner.weighing.threshold,
+            "gold": sample.gold,
+            "linked": after >= aligner.combination.threshold,
         }
         for name, values in figures.items():
             columns[name].append(values)
-        log.info("fold %d of %d: %s", number, folds, aligner.weighing)
+        log.info("fold %d of %d: %s", number, folds, aligner.combination)
     whole = {name: np.concatenate(values) for name, values in columns.items()}
     return {kind: whole[kind] for kind in KINDS}, whole["gold"], whole["linked"]
 

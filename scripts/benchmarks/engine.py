@@ -88,8 +88,9 @@ def _decoding(options: argparse.Namespace) -> list[dict[str, Any]]:
     """Time decoding in both directions, from flat scores to states, on lattices with the lengths of a corpus."""
     import numpy as np
 
-    from jacana_torch.crf import bucketed, plain
     from jacana_torch.cli.loading import keep_freed
+    from jacana_torch.crf.kernel import posteriors
+    from jacana_torch.crf.viterbi import best_paths
 
     from .text import lengths
 
@@ -99,10 +100,10 @@ def _decoding(options: argparse.Namespace) -> list[dict[str, Any]]:
     for direction, sizes in (("source to target", (m, n)), ("target to source", (n, m))):
         laid, scores, tensors = _lattices(*sizes)
         runs = {
-            "viterbi": lambda laid=laid, scores=scores: plain.best_paths(laid(), scores),
-            "posteriors": lambda laid=laid, scores=scores: plain.chances(laid(), scores),
-            "viterbi by torch": lambda laid=laid, tensors=tensors: bucketed.best_paths(laid(), tensors),
-            "posteriors by torch": lambda laid=laid, tensors=tensors: bucketed.chances(laid(), tensors),
+            "viterbi": lambda laid=laid, scores=scores: best_paths(laid(), scores),
+            "posteriors": lambda laid=laid, scores=scores: posteriors(laid(), scores),
+            "viterbi by torch": lambda laid=laid, tensors=tensors: best_paths(laid(), tensors),
+            "posteriors by torch": lambda laid=laid, tensors=tensors: posteriors(laid(), tensors),
         }
         times = timings(runs, max(options.seconds, 2.0))
         rates = {k: {q: len(m) / t[w] for q, w in _SWAPPED.items()} for k, t in times.items()}
@@ -121,19 +122,19 @@ _SWAPPED = {"median": "median", "low": "high", "high": "low"}  # the slowest tim
 
 
 def _lattices(m: Any, n: Any) -> tuple[Callable[[], Any], list[Any], list[Any]]:
-    """A function that makes a layout, and random scores for it, batched and in float32 as in the aligner."""
+    """A function that makes a layout, and random scores for it, in float32 as in the aligner."""
     import numpy as np
     import torch
 
-    from jacana_torch.aligners.crf import Crf
     from jacana_torch.crf.layout import Layout
+    from jacana_torch.util.geometry import Geometry
 
     def laid() -> Layout:
-        return Layout(m, n, Crf.batch_cells, "cpu")
+        return Layout(Geometry(m, n))
 
     layout, random = laid(), np.random.default_rng(0)
-    counts = layout.n_tokens + layout.n_cells, layout.n_edges, layout.n_starts, layout.n_starts
-    scores = [random.standard_normal(count + 1, dtype=np.float32) for count in counts]
+    counts = (layout.n_nodes, *(layout.sizes[kind] for kind in ("edge", "start", "end")))
+    scores = [random.standard_normal(count, dtype=np.float32) for count in counts]
     return laid, scores, [torch.from_numpy(x) for x in scores]
 
 

@@ -99,19 +99,17 @@ def pytorch_crf_pass(sizes: list[tuple[int, int]], seconds: float) -> dict[str, 
     import torch
 
     from jacana_torch.aligners.crf import Crf
-    from jacana_torch.crf.buckets import buckets
-    from jacana_torch.crf.potentials import Potentials
+    from jacana_torch.util.batches import like_sizes
 
     from . import libraries
 
     out = {}
     for part, (m, n) in zip(PARTS, (np.array(sizes).T, np.array(sizes).T[::-1]), strict=True):
         runs = []
-        for pairs in buckets(m, n, Crf.batch_cells):
+        for pairs in like_sizes(m, n, Crf.batch_cells):
             B, M, S = len(pairs), int(m[pairs].max()), int(n[pairs].max()) + 1
-            scores = (torch.randn(*shape, dtype=torch.float64) for shape in ((B, M, S), (1, S, S), (1, S), (1, S)))
-            lengths, one = torch.as_tensor(m[pairs], dtype=torch.long), torch.zeros(B, dtype=torch.long)
-            p = Potentials.build(*scores, one, lengths, torch.full((B,), S))
+            scores = [torch.randn(*shape, dtype=torch.float64) for shape in ((B, M, S), (S, S), (S,), (S,))]
+            p = libraries.Lattices(*scores, torch.as_tensor(m[pairs], dtype=torch.long))
             runs.append(libraries.pytorch_crf(p)["marginals"])
         out[part] = timings({"pass": lambda runs=runs: [run() for run in runs]}, seconds)["pass"]
     return out

@@ -106,4 +106,4 @@ def test_the_script_counts_every_cell_once(tmp_path, capsys):
     out = capsys.readouterr().out
     assert f"{cells} cells, {links} of them gold links;" in out and "| after |" in out
     assert calibration.main([f"data.train=[{path}]", *settings, "aligner=hmm"]) == 2
-    assert "Hmm does not tell" in capsys.readouterr().err
+    assert "which Hmm does not give" in capsys.readouterr().err
