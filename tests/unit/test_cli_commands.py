@@ -60,6 +60,10 @@ def test_help_lists_formats_and_symmetrizers(capsys, monkeypatch):
     assert "text" in read and "text" not in aligned and "naacl" in aligned and "naacl" not in read
 
 
+def test_formats_that_hold_confidences():
+    assert corpora.formats(lambda one: one.holds_confidence) == ("jsonl", "naacl")
+
+
 @pytest.mark.parametrize("name", corpora.formats(corpora.can_align))
 def test_align_writes_every_format_that_holds_links(cli, model, tmp_path, name):
     file = tmp_path / f"out.{name}"

@@ -13,8 +13,7 @@ import torch
 import toy_systems
 from toy_systems import EXAMPLES, Interrupted
 
-from jacana_torch.cli import hydra as run
-from jacana_torch.cli import main
+from jacana_torch.cli import hydra, main
 from jacana_torch.errors import ConfigError
 from jacana_torch.evaluate import score
 from jacana_torch.model import persist
@@ -117,6 +116,6 @@ def test_mistakes_are_short_and_exit_with_2(compare, aligners, overrides, says):
 )
 def test_an_item_that_names_no_system_is_an_error(item):
     with pytest.raises(ConfigError, match="aligners: "):
-        run._system(item)
-    assert run._system("x a=b 'c=[d, e]'") == ("x", ["a=b", "c=[d, e]"], "x a=b 'c=[d, e]'")
-    assert run._system({"y": "x a=b"}) == ("x", ["a=b"], "y")
+        hydra._system(item)
+    assert hydra._system("x a=b 'c=[d, e]'") == ("x", ["a=b", "c=[d, e]"], "x a=b 'c=[d, e]'")
+    assert hydra._system({"y": "x a=b"}) == ("x", ["a=b"], "y")

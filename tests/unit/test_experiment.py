@@ -21,7 +21,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from jacana_torch import corpora, symmetrize
 from jacana_torch.aligners.base import Step, TrainingReport
 from jacana_torch.aligners.bidirectional import Bidirectional
-from jacana_torch.cli import hydra as run
+from jacana_torch.cli import hydra
 from jacana_torch.errors import ConfigError
 from jacana_torch.evaluate import score
 from jacana_torch.train import diagnostics, loop
@@ -40,7 +40,7 @@ def traced(tmp_path_factory) -> tuple[Path, EventAccumulator]:
     overrides += ["features=[string,position,distortion]", "logger.every=5", "logger.examples=3", "trainer.l2=3"]
     overrides += ["symmetrize=grow_diag"]
     try:
-        run.train([*overrides, f"hydra.run.dir={folder}/run"])
+        hydra.train([*overrides, f"hydra.run.dir={folder}/run"])
     finally:
         root.handlers[:], root.level = handlers, level
     events = EventAccumulator(

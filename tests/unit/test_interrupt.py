@@ -21,7 +21,7 @@ import jacana_torch
 from jacana_torch import corpora
 from jacana_torch.aligners.base import TrainingReport
 from jacana_torch.aligners.bidirectional import Bidirectional
-from jacana_torch.cli import hydra as run
+from jacana_torch.cli import hydra
 
 ROOT = Path(__file__).parents[2]
 OVERRIDES = [
@@ -68,7 +68,7 @@ def finished(folder: Path, *overrides: str) -> Path:
     given = [f"data.root={folder}", "data.train=[corpus.jsonl]", *OVERRIDES, f"output={model}", *overrides]
     handlers, level = logging.getLogger().handlers[:], logging.getLogger().level
     try:
-        run.train([*given, f"hydra.run.dir={model}-run"])
+        hydra.train([*given, f"hydra.run.dir={model}-run"])
     finally:
         logging.getLogger().handlers[:], logging.getLogger().level = handlers, level
     return model

@@ -16,7 +16,7 @@ from templates import corpus, layerless
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from jacana_torch import corpora
-from jacana_torch.cli import hydra as run
+from jacana_torch.cli import hydra
 from jacana_torch.evaluate.calibration import Reliability, reliability
 from jacana_torch.model import persist
 from jacana_torch.train import diagnostics, pictures
@@ -34,7 +34,7 @@ def trained(folder: Path, *overrides: str) -> Path:
     handlers, level = root.handlers[:], root.level
     files = [f"data.root={folder}", "data.train=[train.jsonl]", "data.dev=[dev.jsonl]"]
     try:
-        run.train(
+        hydra.train(
             [*files, *FEATURES, f"hydra.run.dir={folder}/run", f"hydra.sweep.dir={folder}/sweep", *overrides]
         )
     finally:

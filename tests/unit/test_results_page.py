@@ -9,7 +9,7 @@ import pytest
 import yaml
 from composed import CONF, options
 
-from jacana_torch.cli import hydra as run
+from jacana_torch.cli import hydra
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
 
@@ -106,4 +106,4 @@ def test_lists_of_systems_name_aligners_once():
 def listed(name: str) -> list[tuple[str, list[str], str]]:
     """The systems of a list, as `compare` reads them."""
     items = yaml.safe_load((CONF / "systems" / f"{name}.yaml").read_text())["aligners"]
-    return [run._system(item) for item in items]
+    return [hydra._system(item) for item in items]

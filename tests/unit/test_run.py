@@ -1,4 +1,4 @@
-"""`jacana-torch train` as people meet it, on a small corpus of templates, in this process where that is enough."""
+"""`jacana-torch train` on a small corpus of templates, in this process if that is enough."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from templates import corpus, layerless
 
 import jacana_torch
 from jacana_torch import corpora
-from jacana_torch.cli import hydra as run
-from jacana_torch.cli import main
+from jacana_torch.cli import hydra, main
 from jacana_torch.evaluate import score as score_of
 
 ROOT = Path(__file__).parents[2]
@@ -240,11 +239,11 @@ def test_cross_validation_scores_every_pair_and_writes_predictions_but_no_model(
 
 def test_the_score_is_what_a_sweep_maximises(train, files, capsys):
     given = [f"data.root={files}", "data.train=[words.jsonl]", *FAST, "data.dev=[dev.jsonl]"]
-    single = [run.train([*given, f"trainer.l2={l2}"]) for l2 in ("1", "1000")]
+    single = [hydra.train([*given, f"trainer.l2={l2}"]) for l2 in ("1", "1000")]
     folders = capsys.readouterr().out.splitlines()
     for (score,), folder in zip(single, folders, strict=True):
         assert score == read(Path(folder).parent, "scores.json")["intersection"]["f1"]
-    both = run.train([*given, "-m", "trainer.l2=1,1000"])
+    both = hydra.train([*given, "-m", "trainer.l2=1,1000"])
     out, err = capsys.readouterr()
     assert both == [single[0][0], single[1][0]] and len(set(both)) == 2
     assert len(out.splitlines()) == 2
