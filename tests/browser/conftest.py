@@ -1,8 +1,8 @@
 """A browser for the pages: Chromium, driven by Playwright. Without it these tests are skipped.
 
-An error in a page's console, a request to another machine or a breach of its content security policy fails the test
-at its end. CHROMIUM names the browser and AXE a file axe.min.js, if they are not in their usual places (`.ci/run`
-installs both).
+An error in a page's console, a request to another machine or a breach of its content security policy fails the
+test at its end. CHROMIUM names the browser and AXE a file axe.min.js, if they are not in their usual places
+(`.ci/run` installs both).
 """
 
 from __future__ import annotations
