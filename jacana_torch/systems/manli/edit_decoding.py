@@ -333,10 +333,10 @@ def decode_under(gains: np.ndarray, source: Spans, target: Spans, required: Sequ
     s, t = np.nonzero(_bounds(gains, source, target, free) > least - _SLACK)
     gain = gains[s, t].astype(np.float64)
     covers = cover(source, target, s, t)
-    useful = np.asarray(gain > 0)
+    useful = gain > 0
     before = np.zeros_like(useful)
     while (useful != before).any():  # a loss pays only by supporting a useful edit, and may need support
-        active, before = covers[:, useful].any(axis=1), useful
+        active, before = np.asarray(covers[:, useful].any(axis=1)), useful
         supporters = sorted({other for token, others in required if active[token] for other in others})
         useful = useful | covers[supporters].any(axis=0)
     s, t = s[useful], t[useful]
