@@ -22,5 +22,5 @@ def __getattr__(name: str) -> Any:  # so that `import jacana_torch` does not loa
     if name in ("load", "shipped"):
         from .model import persist
 
-        return getattr(persist, name)
+        return persist.load if name == "load" else persist.shipped
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -157,6 +157,7 @@ def _as_sentence(side: Side) -> Sentence:
 
 def _explain(model: Model, symmetrize: str | None, alignment: Alignment) -> Explanation:
     """Explain an alignment that this model made; see `Alignment.explain`."""
+    assert alignment.pair is not None  # `align` has set it
     explanation = model.explain(alignment.pair, symmetrize)
     if explanation.alignment != alignment:
         raise JacanaError("the model has changed since it made this alignment: align the pair again")

@@ -100,8 +100,8 @@ def with_combination(made: Mixed, combination: Combination) -> Mixed:
 def test_weights_are_learnt_from_pairs_that_neither_part_saw(monkeypatch):
     made = aligner(folds=2, network={"epochs": 3, "members": 2})
     runs = []
-    judged = Mixed._sample
-    monkeypatch.setattr(Mixed, "_sample", lambda self, *split: runs.append((self, split)) or judged(self, *split))
+    sample = Mixed._sample
+    monkeypatch.setattr(Mixed, "_sample", lambda self, *split: runs.append((self, split)) or sample(self, *split))
     made.fit(TRAINING)
     assert made.combination != Combination(0.5, 0.5, 0.0, 0.5)
     held_out = [id(e) for _, (_, out) in runs for e in out]

@@ -1,4 +1,4 @@
-"""What people install: the sdist, the wheel made from it, and that wheel where the checkout is not."""
+"""The sdist, the wheel built from it, and the wheel installed without the checkout."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ def run(*command, cwd: Path, **more) -> subprocess.CompletedProcess:
 
 
 def clean_environment() -> dict[str, str]:
-    """Nothing that would let the checkout in, nor a user's settings."""
+    """The environment without Python settings, so that the checkout is not importable."""
     return {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "PYTEST", "PIP_"))}
 
 
 @pytest.fixture(scope="module")
 def sdist(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("sdist")
-    source = folder / "source"  # setuptools writes beside what it builds, so it gets a copy
+    source = folder / "source"  # setuptools writes into the source, so it gets a copy
     shutil.copytree(CHECKOUT, source, ignore=NOT_SOURCE)
     build = "import sys; from setuptools import build_meta; build_meta.build_sdist(sys.argv[1])"
     run(sys.executable, "-c", build, folder / "dist", cwd=source)
@@ -73,7 +73,7 @@ def wheel(sdist, tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def installed(wheel, tmp_path_factory) -> Path:
-    """The bin folder of an environment with the wheel and, for its dependencies, our own site-packages."""
+    """The bin folder of an environment with the wheel, whose dependencies come from our site-packages."""
     folder = tmp_path_factory.mktemp("env")
     run(sys.executable, "-m", "venv", "--without-pip", folder, cwd=folder)
     run(
@@ -119,14 +119,14 @@ def test_the_installed_command_is_the_installed_package(installed, tmp_path):
     assert described.stdout == f"{__version__} >=3.10\n"
 
 
-def test_scoring_works_where_nothing_but_the_package_is(installed, tmp_path):
+def test_the_installed_package_scores(installed, tmp_path):
     (tmp_path / "gold.pharaoh").write_text("a red bike ||| a red bicycle ||| 0-0 1-1 2-2\n")
     (tmp_path / "guess.pharaoh").write_text("0-0 1-1\n")
     done = run(installed / "jacana-torch", "evaluate", "gold.pharaoh", "guess.pharaoh", cwd=tmp_path)
     assert done.stdout.splitlines()[1].split()[:5] == ["guess.pharaoh", "100.00", "66.67", "80.00", "0.00"]
 
 
-def test_training_and_aligning_work_where_nothing_but_the_package_is(installed, tmp_path):
+def test_the_installed_package_trains_and_aligns(installed, tmp_path):
     words = "red old small bridge dog house river book tall green teacher walks sings reads under near".split()
     lines = []
     for start in range(12):
@@ -147,7 +147,7 @@ def test_training_and_aligning_work_where_nothing_but_the_package_is(installed, 
     assert done.stdout == "0-1 2-0\n"
 
 
-def test_the_shipped_models_work_where_nothing_but_the_package_is(installed, tmp_path):
+def test_the_installed_package_aligns_with_a_shipped_model(installed, tmp_path):
     listed = run(
         installed / "python",
         "-c",

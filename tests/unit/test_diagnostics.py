@@ -121,7 +121,7 @@ def test_possible_links_are_drawn_if_they_count():
 def test_bars_are_as_high_as_the_share_in_gold():
     curve = Reliability(np.array([0, 0.5, 1]), np.array([3, 0]), np.array([0.2, 0]), np.array([0.6, 0]))
     inner = pictures.reliability(curve)[pictures.BORDER : -pictures.BORDER, pictures.BORDER : -pictures.BORDER]
-    column = inner[::-1, 10].tolist()  # from below; the diagonal is elsewhere than at the heights asked
+    column = inner[::-1, 10].tolist()  # from below; the diagonal is elsewhere than at these heights
     shown = [column[round(height * pictures.SIDE)] for height in (0.1, 0.3, 0.5, 0.65)]
     assert shown[0] == list(pictures.MISSED) and shown[1] == shown[2] == list(pictures.SPURIOUS)
     assert shown[3] == list(pictures.PAPER)
@@ -346,10 +346,10 @@ def hparams_table(folder: Path):
         context.hparams_metadata(request, ""),
         context.hparams_from_data_provider(request, "", None),
     )
-    asked = api_pb2.ListSessionGroupsRequest(slice_size=100, include_metrics=True)
-    asked.allowed_statuses.extend(api_pb2.Status.values())
+    query = api_pb2.ListSessionGroupsRequest(slice_size=100, include_metrics=True)
+    query.allowed_statuses.extend(api_pb2.Status.values())
     for info in experiment.metric_infos:
-        asked.col_params.add(metric=info.name)
+        query.col_params.add(metric=info.name)
     for info in experiment.hparam_infos:
-        asked.col_params.add(hparam=info.name, include_in_result=True)
-    return list_session_groups.Handler(request, context, "", asked).run().session_groups
+        query.col_params.add(hparam=info.name, include_in_result=True)
+    return list_session_groups.Handler(request, context, "", query).run().session_groups
