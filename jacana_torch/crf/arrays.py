@@ -53,6 +53,10 @@ class NumpyArrays:
     def logsumexp(self, x: np.ndarray, axis: int) -> np.ndarray:
         return np.logaddexp.reduce(x, axis=axis)
 
+    def total(self, x: np.ndarray, out: np.ndarray) -> None:
+        """Sum the last axis [k, c, W], as a product: NumPy would start anew for each of the short rows."""
+        np.matmul(x, np.ones((x.shape[-1], 1), x.dtype), out=out)
+
     def largest(self, x: np.ndarray, out: np.ndarray) -> np.ndarray:
         """Reduce the first axis to its maximum."""
         return np.maximum.reduce(x, axis=0, out=out)
@@ -100,7 +104,7 @@ class TorchArrays:
         self._torch, self._device = torch, device
         self._sent: dict[int, tuple[np.ndarray, Array]] = {}
         self.concatenate, self.split, self.log, self.logsumexp = torch.cat, torch.split, torch.log, torch.logsumexp
-        self.add, self.multiply, self.matmul = torch.add, torch.mul, torch.matmul
+        self.add, self.multiply, self.matmul = torch.add, torch.mul, torch.bmm
 
     def index(self, numbers: np.ndarray) -> Array:
         known = self._sent.get(id(numbers))
@@ -134,6 +138,9 @@ class TorchArrays:
 
     def add_product(self, total: Array, x: Array, y: Array) -> None:
         total.baddbmm_(x, y)
+
+    def total(self, x: Array, out: Array) -> None:
+        self._torch.sum(x, -1, keepdim=True, out=out)
 
     def largest(self, x: Array, out: Array) -> Array:
         return self._torch.amax(x, 0, out=out)

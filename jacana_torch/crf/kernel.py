@@ -193,10 +193,10 @@ class Chains:
         combine(table[:, pack.final, None], emissions[0], out=alphas[0])
         for t in range(1, len(alive)):
             k, now = alive[t], alphas[t]
-            self._product(alphas[t - 1][:k], table[:k], now, every)
+            self._product(_first(alphas[t - 1], k), _first(table, k), now, every)
             combine(now, emissions[t], out=now)
             if every and t % every == 0:
-                ns.matmul(now, ones, out=scales[t])
+                ns.total(now, out=scales[t])
                 now /= scales[t]
         last = ns.take(alpha, ns.index(pack.last))[..., pack.final].reshape(-1)
         log_z = ns.cast(ns.log(last) if every else last, "float64")
@@ -230,14 +230,17 @@ class Chains:
         alphas, joints = ns.split(x.alpha, alive), ns.split(x.emission, alive)
         after = 0
         for t in range(len(alive) - 1, -1, -1):
-            k, now, here = alive[t], room[: alive[t]], betas[t if edges else t % 2][: alive[t]]
+            k = alive[t]
+            now, here = _first(room, k), _first(betas[t if edges else t % 2], k)
             if after:
-                self._product(betas[t + 1 if edges else (t + 1) % 2][:after], back[:after], now[:after], every)
-            now[after:] = 1.0 if every else 0.0
+                behind = betas[t + 1 if edges else (t + 1) % 2]
+                self._product(_first(behind, after), _first(back, after), _first(now, after), every)
+            if after < k:
+                now[after:] = 1.0 if every else 0.0
             combine(now, joints[t], out=here)
             combine(now, alphas[t], out=joints[t])
             if every and t % every == 0:
-                ns.matmul(here, ones, out=scales[t])
+                ns.total(here, out=scales[t])
                 here /= scales[t]
             after = k
         return self._counted(x, beta, scale, weight, edges)
@@ -276,7 +279,7 @@ class Chains:
         total = ns.zeros((alive[0], width, width), ns.dtype(beta))
         lefts, rights = ns.split(x.alpha.swapaxes(1, 2), alive), ns.split(beta, alive)
         for t in range(1, len(alive)):
-            ns.add_product(total[: alive[t]], lefts[t - 1][: alive[t]], rights[t])
+            ns.add_product(_first(total, alive[t]), _first(lefts[t - 1], alive[t]), rights[t])
         return total
 
     def _steps_taken_in_logs(self, x: Lattice, beta: Array, weight: Array | None) -> Array:
@@ -347,3 +350,8 @@ class Chains:
             f"log Z is {log_z} for chain {pair} ({len(found)} of {len(g.n_source)} such): its scores hold NaN or "
             "infinity, or forbid every path; look for a diverged weight or a feature that is not finite"
         )
+
+
+def _first(x: Array, k: int) -> Array:
+    """Return the first k; a view takes as long as a small product, and mostly all are asked for."""
+    return x if len(x) == k else x[:k]

@@ -67,7 +67,7 @@ class Objective:
         device: str = "cpu",
     ) -> None:
         self.scores, self._device = scores, device
-        self._chains = Chains(scores.layout, packs(scores.layout, places), TorchArrays(device))
+        self._chains = Chains(scores.layout, packs(scores.layout, places, numbers=places, aligned=16), TorchArrays(device))
         self._margin = Margin(scores.layout, gold, costs["cost_null"], costs["cost_link"], device)
         self._l2 = torch.as_tensor(l2, dtype=torch.float64, device=device)
         self._gold = scores.transpose(*self._margin.taken)  # its product with the weights is the score of gold

@@ -121,15 +121,19 @@ class Pack:
 
 
 def packs(
-    layout: Layout, places: int = 1 << 19, together: int | None = None, numbers: int = TABLE_NUMBERS
+    layout: Layout,
+    places: int = 1 << 19,
+    together: int | None = None,
+    numbers: int = TABLE_NUMBERS,
+    aligned: int = ALIGNED,
 ) -> list[Pack]:
     """Return packs that together hold every pair with source tokens once.
 
     `places` is how many states of all times a pack holds at most (a longer pair comes alone), `numbers` how many its
-    transition tables do, and `together` how many chains a group does.
+    transition tables do, `together` how many chains a group does, and `aligned` what states are padded to a multiple of.
     """
     g = layout.geometry
-    widths = -(-(layout.space.size(g.n_target) + 1) // ALIGNED) * ALIGNED
+    widths = -(-(layout.space.size(g.n_target) + 1) // aligned) * aligned
     alone = g.n_source * widths > places // 16  # beside such a pair, others would mostly be padding
     out: list[Pack] = []
     some = g.n_source > 0
