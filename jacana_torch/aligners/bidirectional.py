@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 class Bidirectional:
     """Align in both directions and symmetrize.
 
-    `forward` aligns source to target, `backward` target to source; `symmetrize` (a function or its name) joins them. A
-    `Posterior` needs the posteriors of all links, and so two chains (Crf). `combination` makes one calibrated
-    probability of the two posteriors of a link; confidences are such probabilities, whichever symmetrizer chose the
-    links.
+    `forward` aligns source to target, `backward` target to source; `symmetrize` (a function or its name) joins
+    them. A `Posterior` needs the posteriors of all links, and so two chains (Crf). `combination` makes one
+    calibrated probability of the two posteriors of a link; confidences are such probabilities, whichever
+    symmetrizer chose the links.
     """
 
     forward: Trainable
@@ -123,7 +123,7 @@ class Bidirectional:
         chains = self.chains()
         if chains is None:
             return None
-        out = [np.zeros((len(pair.source), len(pair.target))) for pair in pairs]
+        out: list[np.ndarray] = [np.zeros((len(pair.source), len(pair.target))) for pair in pairs]
         for places, both in both_ways(*chains, pairs):
             flat = self.combination.combine(*both.posteriors())
             for place, own in zip(places, np.split(flat, both.grid.cell_start[1:]), strict=True):
@@ -134,8 +134,8 @@ class Bidirectional:
         chains = self.chains()
         if chains is None:
             raise ConfigError(
-                f"symmetrize=posterior needs the posteriors of all links, which {type(self.forward).__name__} does "
-                f"not give: choose one of {', '.join(BY_LINKS)}"
+                f"symmetrize=posterior needs the posteriors of all links, which {type(self.forward).__name__} "
+                f"does not give: choose one of {', '.join(BY_LINKS)}"
             )
         return chains
 

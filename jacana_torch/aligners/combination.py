@@ -19,9 +19,10 @@ KEY = "together"  # of the parameters in a model's state
 class Combination:
     """The log-odds of a link, as a linear function of those of two directions.
 
-    They are `forward` and `backward` times the directions' log-odds, plus `smaller` times the smaller of the two, plus
-    `bias`. Cells whose probability is at least `threshold` are links. A chain gives a word one link: if gold has
-    several, one of the directions must miss all but one. Its doubt means little, so `smaller` is mostly below 0.
+    They are `forward` and `backward` times the directions' log-odds, plus `smaller` times the smaller of the two,
+    plus `bias`. Cells whose probability is at least `threshold` are links. A chain gives a word one link: if gold
+    has several, one of the directions must miss all but one. Its doubt means little, so `smaller` is mostly below
+    0.
 
     The defaults, for models that were not calibrated, are what two corpora and several feature sets agreed on.
     """
@@ -101,12 +102,14 @@ class Sample:
 
 def log_odds(probabilities: np.ndarray) -> np.ndarray:
     p = np.clip(probabilities, CERTAIN, 1 - CERTAIN)
-    return np.log(p) - np.log1p(-p)
+    odds: np.ndarray = np.log(p) - np.log1p(-p)
+    return odds
 
 
 def logistic(odds: np.ndarray) -> np.ndarray:
     with np.errstate(over="ignore"):  # of odds below -700, whose probability is 0
-        return 1 / (1 + np.exp(-odds))
+        p: np.ndarray = 1 / (1 + np.exp(-odds))
+    return p
 
 
 def fitted(sample: Sample) -> Combination:

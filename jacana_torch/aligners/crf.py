@@ -61,7 +61,8 @@ class Crf:
     `policy`      which link trains where a source token has several (see crf/states.py); if several policies are
                   named, each chooses for an equal share.
     `remember`    whether NULL remembers the last link, so that jumps go on across it (see crf/state_space.py).
-    `prune`       columns that change no score by this much (weight times value) are removed, and the rest trained on.
+    `prune`       columns that change no score by this much (weight times value) are removed, and the others trained
+                  further.
     `start`       initial value of all weights; the optimum does not depend on it.
     `batch_cells` how many lattice cells go through inference at once.
     """
@@ -281,7 +282,8 @@ def prior_factors(names: Sequence[str], priors: Mapping[str, float]) -> np.ndarr
 def mattering(batch: FeatureBatch, names: Sequence[str], weights: np.ndarray, least: float) -> np.ndarray:
     """Return [K] whether a column changes the score of any cell by `least` or more; an error if none does.
 
-    The most that a column contributes anywhere counts: a rare column that decides the few cells where it is on is kept.
+    The most that a column contributes anywhere counts: a rare column that decides the few cells where it is on is
+    kept.
     """
     largest = dict.fromkeys(names, 0.0)
     for block in batch.blocks:

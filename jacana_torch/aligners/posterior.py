@@ -1,6 +1,7 @@
 """Links by their posterior under both directions of a chain: the `posterior` symmetrizer, and its calibration.
 
-How much each direction counts is learnt from held-out pairs: chains are trained on the other folds (`Posterior.learn`).
+How much each direction counts is learnt from held-out pairs: chains are trained on the other folds
+(`Posterior.learn`).
 """
 
 from __future__ import annotations
@@ -43,8 +44,8 @@ UNLIKELY = 1e-4  # links that no choice by expected F1 would hold
 class Posterior:
     """Choose links by their combined posterior under two chains.
 
-    `decide`     `threshold`: the links at least as likely as the threshold; `f1`: the links of the highest expected F1
-                 of each pair.
+    `decide`     `threshold`: the links at least as likely as the threshold; `f1`: the links of the highest expected
+                 F1 of each pair.
     `threshold`  null: the learnt threshold, 0.5 before calibration.
     `folds`      number of folds of the training pairs for calibration; 0: no calibration.
     """
@@ -201,7 +202,7 @@ def best_threshold(sample: Sample, combination: Combination) -> float:
 
 
 def _least_for_f1(grid: Grid, probability: np.ndarray) -> np.ndarray:
-    """Return [C] how likely a link of each cell's pair has to be for the highest expected F1; above 1 if none is."""
+    """Return [C] how likely a link has to be for the highest expected F1 of its pair; above 1 if none is."""
     least = np.empty(len(grid.n_source))
     for k, own in enumerate(np.split(probability, grid.cell_start[1:])):
         kept, last, _ = expected_f1_links(own[own >= UNLIKELY])

@@ -7,92 +7,136 @@ aligning two thousand pairs; PyTorch serves training and every other device.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
+
+from ..util.geometry import starts
 
 Array = Any  # np.ndarray or torch.Tensor
 
 
+class Arrays(Protocol):
+    """What inference needs of an array library."""
+
+    def index(self, numbers: np.ndarray) -> Array:
+        """Return an array of indices or conditions as the library takes it."""
+
+    def host(self, x: Array) -> np.ndarray: ...
+    def dtype(self, x: Array) -> str: ...
+    def cast(self, x: Array, dtype: str) -> Array: ...
+    def copy(self, x: Array, dtype: str) -> Array: ...
+    def empty(self, shape: tuple[int, ...], dtype: str) -> Array: ...
+    def zeros(self, shape: tuple[int, ...], dtype: str) -> Array: ...
+    def ones(self, shape: tuple[int, ...], dtype: str) -> Array: ...
+    def concatenate(self, parts: Sequence[Array]) -> Array: ...
+    def split(self, x: Array, sizes: Sequence[int]) -> Sequence[Array]: ...
+    def log(self, x: Array) -> Array: ...
+    def exp(self, x: Array) -> Array:
+        """Exponentiate in place."""
+
+    def add(self, x: Array, y: Array, out: Array) -> Array: ...
+    def multiply(self, x: Array, y: Array, out: Array) -> Array: ...
+    def matmul(self, x: Array, y: Array, out: Array) -> Array: ...
+    def add_product(self, total: Array, x: Array, y: Array) -> None: ...
+    def logsumexp(self, x: Array, axis: int) -> Array: ...
+    def total(self, x: Array, out: Array) -> None:
+        """Sum the last axis of [k, c, W], which is kept."""
+
+    def largest(self, x: Array, out: Array) -> None:
+        """Reduce the first axis to its maximum."""
+
+    def argmax(self, x: Array) -> Array:
+        """Return the first place of the maximum in the last axis."""
+
+    def take(self, x: Array, rows: Array) -> Array:
+        """Select entries of the first axis."""
+
+    def take_last(self, x: Array, at: Array, out: Array) -> None:
+        """Select entries of the last axis."""
+
+    def windows(self, flat: Array, width: int, first: Array) -> Array:
+        """Return [len(first), width]: consecutive entries of a vector from each place on, one copy a row."""
+
+    def largest_of_runs(self, x: Array, runs: np.ndarray, run_of: np.ndarray, least: Array) -> Array:
+        """Return the maximum of each run of these lengths and of the entry of `least` beside it.
+
+        `run_of` is the run of each entry: PyTorch goes by this, NumPy by the lengths.
+        """
+
+    def repeat(self, x: Array, runs: np.ndarray, run_of: np.ndarray) -> Array:
+        """Return for each entry the value of its run."""
+
+    def sums(self, key: Array, x: Array, size: int) -> Array:
+        """Add entries up by key."""
+
+    def add_at(self, x: Array, at: Array, values: Array) -> None: ...
+    def fill(self, x: Array, where: Array, values: Array) -> None:
+        """Write `values` where the condition holds; all three broadcast."""
+
+
 class NumpyArrays:
-    """NumPy on the CPU; `TorchArrays` has the same operations.
+    """NumPy on the CPU."""
 
-    `index` makes an index array one of the library, `host` brings values back. `add`, `matmul` and `largest` write to
-    `out`; `exp` and `fill` change their argument.
-    """
+    index: Any = staticmethod(lambda numbers: numbers)
+    host: Any = staticmethod(lambda x: x)
+    cast: Any = staticmethod(lambda x, dtype: x.astype(dtype, copy=False))
+    copy: Any = staticmethod(lambda x, dtype: x.astype(dtype))
+    dtype: Any = staticmethod(lambda x: x.dtype.name)
+    empty: Any = staticmethod(np.empty)
+    zeros: Any = staticmethod(np.zeros)
+    ones: Any = staticmethod(np.ones)
+    concatenate: Any = staticmethod(np.concatenate)
+    log: Any = staticmethod(np.log)
+    add: Any = staticmethod(np.add)
+    multiply: Any = staticmethod(np.multiply)
+    matmul: Any = staticmethod(np.matmul)
+    take: Any = staticmethod(lambda x, rows: x[rows])
+    argmax: Any = staticmethod(lambda x: x.argmax(-1))
+    add_at: Any = staticmethod(np.add.at)
+    sums: Any = staticmethod(np.bincount)
 
-    index = staticmethod(lambda numbers: numbers)
-    host = staticmethod(lambda x: x)
-    cast = staticmethod(lambda x, dtype: x.astype(dtype, copy=False))
-    empty = staticmethod(np.empty)
-    zeros = staticmethod(np.zeros)
-    ones = staticmethod(np.ones)
-    copy = staticmethod(lambda x, dtype: x.astype(dtype))
-    concatenate = staticmethod(np.concatenate)
-    log = staticmethod(np.log)
-    add = staticmethod(np.add)
-    multiply = staticmethod(np.multiply)
-    matmul = staticmethod(np.matmul)
-    take = staticmethod(lambda x, rows: x[rows])
-    repeat = staticmethod(np.repeat)
-    add_at = staticmethod(np.add.at)
+    def exp(self, x: Array) -> Array:
+        return np.exp(x, out=x)
 
-    def dtype(self, x: np.ndarray) -> str:
-        return x.dtype.name
+    def logsumexp(self, x: Array, axis: int) -> Array:
+        return np.logaddexp.reduce(x, axis=axis)
 
-    def add_product(self, total: np.ndarray, x: np.ndarray, y: np.ndarray) -> None:
+    def total(self, x: Array, out: Array) -> None:
+        np.matmul(x, np.ones((x.shape[-1], 1), x.dtype), out=out)  # a sum would start anew for each short row
+
+    def largest(self, x: Array, out: Array) -> None:
+        np.maximum.reduce(x, axis=0, out=out)
+
+    def add_product(self, total: Array, x: Array, y: Array) -> None:
         total += x @ y
 
-    def split(self, x: np.ndarray, sizes: Sequence[int]) -> Sequence[np.ndarray]:
+    def split(self, x: Array, sizes: Sequence[int]) -> Sequence[Array]:
         ends = np.cumsum(sizes).tolist()
         return [x[end - size : end] for size, end in zip(sizes, ends, strict=True)]
 
-    def exp(self, x: np.ndarray) -> np.ndarray:
-        return np.exp(x, out=x)
-
-    def logsumexp(self, x: np.ndarray, axis: int) -> np.ndarray:
-        return np.logaddexp.reduce(x, axis=axis)
-
-    def total(self, x: np.ndarray, out: np.ndarray) -> None:
-        """Sum the last axis [k, c, W], as a product: NumPy would start anew for each of the short rows."""
-        np.matmul(x, np.ones((x.shape[-1], 1), x.dtype), out=out)
-
-    def largest(self, x: np.ndarray, out: np.ndarray) -> np.ndarray:
-        """Reduce the first axis to its maximum."""
-        return np.maximum.reduce(x, axis=0, out=out)
-
-    def argmax(self, x: np.ndarray) -> np.ndarray:
-        return x.argmax(-1)
-
-    def take_last(self, x: np.ndarray, at: np.ndarray, out: np.ndarray) -> None:
-        """Select entries of the last axis."""
+    def take_last(self, x: Array, at: Array, out: Array) -> None:
         np.ascontiguousarray(x).take(at, axis=-1, out=out, mode="clip")
 
-    def windows(self, flat: np.ndarray, width: int, first: np.ndarray) -> np.ndarray:
-        """Return [len(first), width]: consecutive entries of a vector from each place on, one copy a row."""
+    def windows(self, flat: Array, width: int, first: Array) -> Array:
         (step,) = flat.strides
         shape = (max(len(flat) - width + 1, 0), width)
         return np.lib.stride_tricks.as_strided(flat, shape, (step, step), writeable=False)[first]
 
-    def largest_of_runs(self, x: np.ndarray, runs: np.ndarray, at_least: np.ndarray) -> np.ndarray:
-        """Return the maximum of each run of these lengths and of the entry of `at_least` beside it."""
-        some = np.flatnonzero(runs)
-        out = at_least.copy()
+    def largest_of_runs(self, x: Array, runs: np.ndarray, run_of: np.ndarray, least: Array) -> Array:
+        some, out = np.flatnonzero(runs), least.copy()
         if len(some):
-            begin = np.cumsum(runs) - runs
-            out[some] = np.maximum(out[some], np.maximum.reduceat(x, begin[some]))
+            out[some] = np.maximum(out[some], np.maximum.reduceat(x, starts(runs)[some]))
         return out
 
-    def sums(self, x: np.ndarray, key: np.ndarray, size: int) -> np.ndarray:
-        """Add entries up by key."""
-        return np.bincount(key, x, size)
+    def repeat(self, x: Array, runs: np.ndarray, run_of: np.ndarray) -> Array:
+        return np.repeat(x, runs)
 
-    def fill(self, x: np.ndarray, where: np.ndarray, values: np.ndarray) -> None:
-        """Write `values` where the condition holds; all three broadcast."""
+    def fill(self, x: Array, where: Array, values: Array) -> None:
         np.copyto(x, values, where=where)
 
 
-NUMPY = NumpyArrays()
+NUMPY: Arrays = NumpyArrays()
 
 
 class TorchArrays:
@@ -103,8 +147,13 @@ class TorchArrays:
 
         self._torch, self._device = torch, device
         self._sent: dict[int, tuple[np.ndarray, Array]] = {}
-        self.concatenate, self.split, self.log, self.logsumexp = torch.cat, torch.split, torch.log, torch.logsumexp
-        self.add, self.multiply, self.matmul = torch.add, torch.mul, torch.bmm
+        self.concatenate: Any = torch.cat
+        self.split: Any = torch.split
+        self.log: Any = torch.log
+        self.logsumexp: Any = torch.logsumexp
+        self.add: Any = torch.add
+        self.multiply: Any = torch.mul
+        self.matmul: Any = torch.bmm
 
     def index(self, numbers: np.ndarray) -> Array:
         known = self._sent.get(id(numbers))
@@ -113,7 +162,8 @@ class TorchArrays:
         return known[1]
 
     def host(self, x: Array) -> np.ndarray:
-        return x.detach().cpu().numpy()
+        host: np.ndarray = x.detach().cpu().numpy()
+        return host
 
     def cast(self, x: Array, dtype: str) -> Array:
         return x.to(getattr(self._torch, dtype))
@@ -142,8 +192,8 @@ class TorchArrays:
     def total(self, x: Array, out: Array) -> None:
         self._torch.sum(x, -1, keepdim=True, out=out)
 
-    def largest(self, x: Array, out: Array) -> Array:
-        return self._torch.amax(x, 0, out=out)
+    def largest(self, x: Array, out: Array) -> None:
+        self._torch.amax(x, 0, out=out)
 
     def argmax(self, x: Array) -> Array:
         return x.argmax(-1)
@@ -157,24 +207,20 @@ class TorchArrays:
     def windows(self, flat: Array, width: int, first: Array) -> Array:
         return flat.as_strided((max(len(flat) - width + 1, 0), width), (1, 1)).index_select(0, first)
 
-    def largest_of_runs(self, x: Array, runs: np.ndarray, at_least: Array) -> Array:
-        run = self._torch.repeat_interleave(self.index(runs))
-        return at_least.scatter_reduce(0, run, x, "amax")
+    def largest_of_runs(self, x: Array, runs: np.ndarray, run_of: np.ndarray, least: Array) -> Array:
+        return least.scatter_reduce(0, self.index(run_of), x, "amax")
 
-    def repeat(self, x: Array, counts: np.ndarray) -> Array:
-        return x.repeat_interleave(self.index(counts))
+    def repeat(self, x: Array, runs: np.ndarray, run_of: np.ndarray) -> Array:
+        return x.index_select(0, self.index(run_of))
 
-    def sums(self, x: Array, key: np.ndarray, size: int) -> Array:
-        return x.new_zeros(size).index_add_(0, self.index(key), x)
+    def sums(self, key: Array, x: Array, size: int) -> Array:
+        return x.new_zeros(size).index_add_(0, key, x)
 
     def add_at(self, x: Array, at: Array, values: Array) -> None:
         x.index_add_(0, at, values)
 
     def fill(self, x: Array, where: Array, values: Array) -> None:
         self._torch.where(where, values, x, out=x)
-
-
-Arrays = NumpyArrays | TorchArrays
 
 
 def arrays_of(x: Array) -> Arrays:

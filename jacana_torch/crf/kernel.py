@@ -1,14 +1,14 @@
 """Forward-backward over packed chains: log Z, posteriors and expected counts, on any device.
 
-Probabilities are multiplied as they are, one batched matrix product a step, and rescaled every few steps; where the
-scores spread too far for that, the same recursion runs on logarithms. Both are exact up to rounding:
+Probabilities are multiplied as they are, one batched matrix product a step, and rescaled every few steps; where
+the scores spread too far for that, the same recursion runs on logarithms. Both are exact up to rounding:
 
-Let R be the spread of the finite transition scores, and S the number of states. The transition scores are shifted to
-the middle of their range, so a step changes the sum of a row by a factor within e^±(R + log S)/2, and K steps without
-rescaling stay within e^±K(R + log S)/2. What underflows at a position could count for at most e^R more than its share,
-because the continuations of two states differ by at most e^R. (Where not every step is possible they may differ by
-more: `StateSpace.reach` multiplies R.) Node scores may have any size: those of a position are shifted by their
-maximum, so some state always has the emission 1.
+Let R be the spread of the finite transition scores, and S the number of states. The transition scores are shifted
+to the middle of their range, so a step changes the sum of a row by a factor within e^±(R + log S)/2, and K steps
+without rescaling stay within e^±K(R + log S)/2. What underflows at a position could count for at most e^R more
+than its share, because the continuations of two states differ by at most e^R. (Where not every step is possible
+they may differ by more: `StateSpace.reach` multiplies R.) Node scores may have any size: those of a position are
+shifted by their maximum, so some state always has the emission 1.
 
 A chain begins with its first token and ends in the boundary state, where it stays until its group ends; therefore
 lengths need no masks.
@@ -60,8 +60,8 @@ class Lattice:
     """The chains of a pack.
 
     `emission` [R, c, W] and `table` [G, W, W] are probabilities, or logarithms where `every`, the number of steps
-    between two rescalings, is 0. The forward sweep fills `alpha` [R, c, W] likewise, `scale` [R, c, 1], what its rows
-    were divided by, and `log_z` [G * c].
+    between two rescalings, is 0. The forward sweep fills `alpha` [R, c, W] likewise, `scale` [R, c, 1], what its
+    rows were divided by, and `log_z` [G * c].
     """
 
     pack: Pack
@@ -115,7 +115,7 @@ class Chains:
         paces = [pace(x, pack.width, dtype) for x, pack in zip(widest, self.packs, strict=True)]
         precise = any(kind == "float64" for kind, _ in paces)
         nodes, top = self._shifted(ns.cast(flat[0], "float64" if precise else "float32"))
-        log_z = ns.sums(ns.cast(top, "float64"), g.source_pair, len(g.n_source))
+        log_z = ns.sums(ns.index(g.source_pair), ns.cast(top, "float64"), len(g.n_source))
         emissions, found = {"logs": nodes}, []
         for pack, (kind, every) in zip(self.packs, paces, strict=True):
             form = kind if every else "logs"
@@ -135,16 +135,21 @@ class Chains:
         """Return node scores less the maximum of their token, followed by a row of -inf; and these maxima."""
         ns, layout = self._ns, self.layout
         null, link, runs = nodes[: layout.n_tokens], nodes[layout.n_tokens :], layout.runs
-        top = ns.largest_of_runs(link, runs, null).clip(-1e30)  # where all is forbidden, so that nothing is NaN
+        run_of = layout.geometry.source_token
+        top = ns.largest_of_runs(link, runs, run_of, null).clip(
+            -1e30
+        )  # where all is forbidden, so that nothing is NaN
         width = max((pack.width for pack in self.packs), default=0)
         out = ns.empty((layout.n_nodes + width + 1,), ns.dtype(nodes))
         out[: layout.n_tokens], out[layout.n_nodes :] = null - top, -math.inf
-        out[layout.n_tokens : layout.n_nodes] = link - ns.repeat(top, runs)
+        out[layout.n_tokens : layout.n_nodes] = link - ns.repeat(top, runs, run_of)
         return out, top
 
     def _ranges(self, flat: Flat) -> tuple[np.ndarray, np.ndarray]:
-        """Return by distinct target length the middle of the edges', starts' and ends' range [U, 3], and the widest
-        of these ranges [U]."""
+        """Return the ranges of transition scores of each distinct target length.
+
+        These are the middles of the edges', starts' and ends' ranges [U, 3], and the widest of the three [U].
+        """
         layout = self.layout
         begin = layout.edge_start, layout.first_start, layout.first_start
         values = [self._ns.host(self._ns.cast(x, "float64")) for x in flat[1:]]
@@ -169,14 +174,14 @@ class Chains:
     def _emission(self, pack: Pack, nodes: Array, every: int) -> Array:
         """Return [R, c, W] the emissions.
 
-        A row is read as wide as the pack, whatever follows in `nodes`: it is finite, and no transition leads to it.
+        A row is read as wide as the pack, whatever follows in `nodes`: it is finite, and no transition leads to
+        it.
         """
         ns, (rows, c) = self._ns, pack.has_token.shape
         out = ns.windows(nodes, pack.width, ns.index(pack.first)).reshape(rows, c, pack.width)
         out[..., 0] = ns.take(nodes, ns.index(pack.token)).reshape(rows, c)
-        if pack.more_nulls is not None:
-            first, nulls = pack.more_nulls
-            ns.fill(out[..., first:], ns.index(nulls), out[..., :1])
+        if pack.first_null is not None:
+            ns.fill(out[..., pack.first_null :], ns.index(pack.other_nulls), out[..., :1])
         ended = ns.cast(ns.index(pack.ended), ns.dtype(out))
         out[..., pack.final] = ended if every else ns.log(ended)
         return out
@@ -184,11 +189,7 @@ class Chains:
     def _forward(self, pack: Pack, emission: Array, table: Array, every: int) -> Lattice:
         ns, alive, dtype, (rows, c, width) = self._ns, pack.alive, self._ns.dtype(emission), emission.shape
         combine = ns.multiply if every else ns.add
-        alpha, scale, ones = (
-            ns.empty((rows, c, width), dtype),
-            ns.ones((rows, c, 1), dtype),
-            ns.ones((width, 1), dtype),
-        )
+        alpha, scale = ns.empty((rows, c, width), dtype), ns.ones((rows, c, 1), dtype)
         alphas, emissions, scales = (ns.split(x, alive) for x in (alpha, emission, scale))
         combine(table[:, pack.final, None], emissions[0], out=alphas[0])
         for t in range(1, len(alive)):
@@ -201,7 +202,7 @@ class Chains:
         last = ns.take(alpha, ns.index(pack.last))[..., pack.final].reshape(-1)
         log_z = ns.cast(ns.log(last) if every else last, "float64")
         logs = ns.log(ns.cast(scale, "float64").reshape(-1))
-        log_z = log_z + ns.sums(logs, pack.chain, len(log_z))
+        log_z = log_z + ns.sums(ns.index(pack.chain), logs, len(log_z))
         return Lattice(pack, emission, table, every, alpha, scale, log_z)
 
     def _product(self, x: Array, table: Array, out: Array, every: int) -> None:
@@ -221,11 +222,7 @@ class Chains:
         # `beta` is what follows a time, its emission included. Counts of edges need that of all times.
         sizes = alive if edges else [alive[0]] * 2
         beta, scale = ns.empty((sum(sizes), c, width), dtype), ns.ones((rows, c, 1), dtype)
-        room, back, ones = (
-            ns.empty((alive[0], c, width), dtype),
-            x.table.swapaxes(1, 2),
-            ns.ones((width, 1), dtype),
-        )
+        room, back = ns.empty((alive[0], c, width), dtype), x.table.swapaxes(1, 2)
         betas, scales = ns.split(beta, sizes), ns.split(scale, alive)
         alphas, joints = ns.split(x.alpha, alive), ns.split(x.emission, alive)
         after = 0
@@ -270,7 +267,7 @@ class Chains:
         return joint, pairs
 
     def _steps_taken(self, x: Lattice, beta: Array) -> Array:
-        """Return [G, W, W]: alpha of each time but the last with beta of the next, added up over times and chains."""
+        """Return [G, W, W] alpha of each time by beta of the next, summed over times and chains."""
         ns, alive, (_, c, width) = self._ns, x.pack.alive, x.alpha.shape
         if alive[-1] == alive[0]:  # one product
             left, right = (y.reshape(len(alive), -1, c, width).swapaxes(0, 1) for y in (x.alpha, beta))
@@ -286,11 +283,12 @@ class Chains:
         ns, alive, (_, c, _) = self._ns, x.pack.alive, x.alpha.shape
         alphas, betas = ns.split(x.alpha, alive), ns.split(beta, alive)
         log_z, total = x.log_z.reshape(-1, c, 1, 1), ns.zeros(tuple(x.table.shape), ns.dtype(beta))
-        weights = 1.0 if weight is None else weight.reshape(-1, c, 1, 1)
+        groups = len(x.table)
+        weights = (ns.ones((groups * c,), ns.dtype(beta)) if weight is None else weight).reshape(-1, c, 1, 1)
         for t in range(1, len(alive)):
             k = alive[t]
             both = alphas[t - 1][:k, :, :, None] + x.table[:k, None] + betas[t][:, :, None] - log_z[:k]
-            total[:k] += (ns.exp(both) * (weights if weight is None else weights[:k])).sum(1)
+            total[:k] += (ns.exp(both) * weights[:k]).sum(1)
         return total
 
     # From packs to flat vectors
@@ -310,9 +308,8 @@ class Chains:
         """Return the counts of every NULL and link, from those of the states in each pack."""
         ns = self._ns
         for pack, joint in zip(self.packs, joints, strict=True):
-            if pack.more_nulls is not None:
-                first, nulls = pack.more_nulls
-                joint[..., :1] += joint[..., first:] @ ns.cast(ns.index(nulls), ns.dtype(joint)).swapaxes(1, 2)
+            if pack.first_null is not None:
+                joint[..., :1] = joint @ ns.cast(ns.index(pack.null_column), ns.dtype(joint))
         flat = [ns.cast(joint, dtype).reshape(-1) for joint in joints] or [ns.zeros((0,), dtype)]
         return ns.take(ns.concatenate(flat), ns.index(self._place))
 
@@ -327,7 +324,7 @@ class Chains:
         return ns.split(steps, [size["edge"], size["start"], size["start"], 2])[:3]
 
     def _report(self, flat: Flat, bad: np.ndarray) -> None:
-        """Raise the error of a pair whose log Z is not finite by itself: rows are read beyond a pair's last cell."""
+        """Raise the error of a pair whose log Z is not finite by itself: rows are read beyond a pair's cells."""
         layout, g, ns = self.layout, self.layout.geometry, self._ns
         found = []
         for pair in bad.tolist():

@@ -1,7 +1,8 @@
 """Where the scores of many pairs stand: flat vectors of nodes, edges, starts and ends.
 
-`nodes` holds the NULL of every source token and then every link cell, pair by pair. `edges`, `starts` and `ends` hold
-one table for each distinct target length, the shortest first: pairs of one target length share their transitions.
+`nodes` holds the NULL of every source token and then every link cell, pair by pair. `edges`, `starts` and `ends`
+hold one table for each distinct target length, the shortest first: pairs of one target length share their
+transitions.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from .state_space import PLAIN, StateSpace
 class Layout:
     """The flat vectors of the pairs of a geometry, under a state space.
 
-    `distinct` are the distinct target lengths, `edge_start` and `first_start` where the edges, and the starts or ends,
-    of each begin, `sizes` the lengths of the five kinds of scores.
+    `distinct` are the distinct target lengths, `edge_start` and `first_start` where the edges, and the starts or
+    ends, of each begin, `sizes` the lengths of the five kinds of scores.
     """
 
     def __init__(self, geometry: Geometry, space: StateSpace = PLAIN) -> None:

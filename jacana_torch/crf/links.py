@@ -1,4 +1,4 @@
-"""From flat scores to alignments: best paths as links, posteriors of links, and links of the highest expected F1."""
+"""From flat scores to alignments: best paths, posteriors of links, and links of the highest expected F1."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from .viterbi import best_paths
 def decoded(layout: Layout, flat: Flat, device: str = "cpu", confidence: bool = True) -> list[Alignment]:
     """Return the links of the best path of every pair.
 
-    `confidence` adds their posteriors and, as the score, log p(path | pair) per source token, for twice the time. All
-    is computed in single precision, which loses far less than the weights mean.
+    `confidence` adds their posteriors and, as the score, log p(path | pair) per source token, for twice the time.
+    All is computed in single precision, which loses far less than the weights mean.
     """
     g, flat = layout.geometry, placed(flat, device, "float32")
     columns, best = best_paths(layout, flat)
@@ -60,8 +60,8 @@ def alignments_of(
 def expected_f1_links(posteriors: Sequence[float] | np.ndarray) -> tuple[int, float, float]:
     """Return how many of the likeliest links to keep for the highest expected F1, were links independent.
 
-    Also returns the probability of the least likely link that is kept (1.0 if none is) and the expected F1: keep all
-    links with at least that probability. F1 is 0 where there are no links to find, as in `evaluate`.
+    Also returns the probability of the least likely link that is kept (1.0 if none is) and the expected F1: keep
+    all links with at least that probability. F1 is 0 where there are no links to find, as in `evaluate`.
     """
     # E[F1 of the k likeliest] = sum over h of P(h of them are gold) 2 h E[1 / (k + h + gold links of the rest)]:
     # the rest grows one by one from the least likely (Ye et al. 2012) while k shrinks, all h at once.

@@ -1,7 +1,7 @@
 """The softmax margin (Gimpel & Smith, 2010): the loss of gold paths, its gradient, and a differentiable log Z.
 
-`Objective` is the loss of scores that are linear in a weight vector, with its gradient in closed form. For scores of
-any other origin, such as a network's, `softmax_margin` is differentiable by autograd.
+`Objective` is the loss of scores that are linear in a weight vector, with its gradient in closed form. For scores
+of any other origin, such as a network's, `softmax_margin` is differentiable by autograd.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ Path = np.ndarray  # one column a source token
 class Margin:
     """The costs of paths: every token whose state no reading of gold has costs something.
 
-    `gold` holds the paths of each pair, as many for every pair, which train equal shares. The cost is `cost_null` where
-    gold is NULL, and `cost_link` where it is a link.
+    `gold` holds the paths of each pair, as many for every pair, which train equal shares. The cost is `cost_null`
+    where gold is NULL, and `cost_link` where it is a link.
     """
 
     def __init__(
@@ -53,8 +53,8 @@ class Margin:
 class Objective:
     """The softmax margin of linear scores plus an L2 prior, summed over pairs: `objective(w) -> (loss, gradient)`.
 
-    `gold` and the costs as in `Margin`; `l2` is the inverse variance of the weights' Gaussian prior, one figure or one
-    per weight; `places` is how many states a pack holds.
+    `gold` and the costs as in `Margin`; `l2` is the inverse variance of the weights' Gaussian prior, one figure or
+    one per weight; `places` is how many states a pack holds.
     """
 
     def __init__(
@@ -67,7 +67,9 @@ class Objective:
         device: str = "cpu",
     ) -> None:
         self.scores, self._device = scores, device
-        self._chains = Chains(scores.layout, packs(scores.layout, places, numbers=places, aligned=16), TorchArrays(device))
+        self._chains = Chains(
+            scores.layout, packs(scores.layout, places, numbers=places, aligned=16), TorchArrays(device)
+        )
         self._margin = Margin(scores.layout, gold, costs["cost_null"], costs["cost_link"], device)
         self._l2 = torch.as_tensor(l2, dtype=torch.float64, device=device)
         self._gold = scores.transpose(*self._margin.taken)  # its product with the weights is the score of gold
@@ -121,6 +123,7 @@ class _LogPartition(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, chains: Chains, *flat: Tensor) -> Tensor:
+        log_z: Tensor
         log_z, ctx.lattices = chains.sweep([x.detach() for x in flat], lambda x: x)
         ctx.chains, ctx.dtype = chains, flat[0].dtype
         return log_z

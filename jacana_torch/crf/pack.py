@@ -1,8 +1,8 @@
 """Chains of similar shape packed side by side, so that one operation takes a step of all of them.
 
-A pack holds groups of chains. The chains of a group share a target length, and thus a transition table, so that a step
-of a group is one matrix product. Groups are sorted by length, the longest first: those alive at any time are the first
-ones, rows end as sentences do, and little is padding.
+A pack holds groups of chains. The chains of a group share a target length, and thus a transition table, so that a
+step of a group is one matrix product. Groups are sorted by length, the longest first: those alive at any time are
+the first ones, rows end as sentences do, and little is padding.
 """
 
 from __future__ import annotations
@@ -27,11 +27,12 @@ GROUP_COST = 6
 class Pack:
     """G groups of c chains over T times; R rows hold the groups alive at time 0, then those alive at time 1, ...
 
-    `pairs` [G, c] the pair of each chain, -1 for none;  `lengths` [G, c] its source tokens;  `tables` [U] the numbers
-    of the distinct target lengths;  `table` [G] which of these each group has;  `width` W states, padding included.
+    `pairs` [G, c] the pair of each chain, -1 for none;  `lengths` [G, c] its source tokens;  `tables` [U] the
+    numbers of the distinct target lengths;  `table` [G] which of these each group has;  `width` W states, padding
+    included.
 
-    State `final` is the boundary, where a chain is from its end on, and nowhere else; groups last one time longer than
-    their longest chain. Without a boundary it is None.
+    State `final` is the boundary, where a chain is from its end on, and nowhere else; groups last one time longer
+    than their longest chain. Without a boundary it is None.
     """
 
     layout: Layout
@@ -47,7 +48,8 @@ class Pack:
         """[T] how many groups there are at each time."""
         durations = self.lengths[:, 0] + (self.final is not None)
         ended = np.searchsorted(durations[::-1], np.arange(durations[0]), "right")
-        return (len(durations) - ended).tolist()
+        alive: list[int] = (len(durations) - ended).tolist()
+        return alive
 
     @cached_property
     def group(self) -> np.ndarray:
@@ -61,7 +63,8 @@ class Pack:
     @cached_property
     def has_token(self) -> np.ndarray:
         """[R, c] where there is a token of some chain."""
-        return self._time[:, None] < self.lengths[self.group]
+        inside: np.ndarray = self._time[:, None] < self.lengths[self.group]
+        return inside
 
     @cached_property
     def token(self) -> np.ndarray:
@@ -71,7 +74,7 @@ class Pack:
 
     @cached_property
     def first(self) -> np.ndarray:
-        """[R * c] the entry before the first cell of each token; where there is none, the place behind the nodes."""
+        """[R * c] the entry before each token's first cell; where there is none, the place behind the nodes."""
         g, pairs = self.layout.geometry, self.pairs[self.group]
         cell = self.layout.n_tokens + g.cell_start[pairs] + self._time[:, None] * g.n_target[pairs]
         return np.where(self.has_token, cell - 1, self.layout.n_nodes).reshape(-1)
@@ -82,17 +85,27 @@ class Pack:
         return ~self.has_token
 
     @cached_property
-    def more_nulls(self) -> tuple[int, np.ndarray] | None:
-        """The first state besides 0 that is NULL for some length, and [R, 1, W - first] which ones are from there on.
+    def nulls(self) -> np.ndarray:
+        """[R, W] the states of each row that are NULL: state 0, and others in spaces that have several."""
+        n = self.layout.distinct[self.tables][:, None]
+        nulls: np.ndarray = (self.layout.space.column(n, np.arange(self.width)) == 0)[self.table][self.group]
+        return nulls
 
-        None if the space has no such states.
-        """
-        state = np.arange(self.width)
-        nulls = (self.layout.space.column(self.layout.distinct[self.tables][:, None], state) == 0) & (state > 0)
-        if not nulls.any():
-            return None
-        first = int(nulls.any(0).argmax())
-        return first, nulls[self.table, first:][self.group][:, None]
+    @cached_property
+    def first_null(self) -> int | None:
+        """The first state besides 0 that is NULL for some length, None if there are no such states."""
+        others = self.nulls[:, 1:].any(0)
+        return int(others.argmax()) + 1 if others.any() else None
+
+    @cached_property
+    def other_nulls(self) -> np.ndarray:
+        """[R, 1, W - first_null] the NULLs from there on."""
+        return self.nulls[:, None, self.first_null :]
+
+    @cached_property
+    def null_column(self) -> np.ndarray:
+        """[R, W, 1] 1 for NULLs: a product with it adds them up."""
+        return self.nulls[:, :, None].astype(np.float64)
 
     @cached_property
     def step(self) -> np.ndarray:
@@ -100,13 +113,15 @@ class Pack:
         inner, start, end = self.layout.step_entries(self.tables, self.width)
         inner[:, self.final], inner[:, :, self.final] = start, end
         inner[:, self.final, self.final] = self.layout.sizes["edge"] + 2 * self.layout.sizes["start"] + 1
-        return inner.reshape(-1)
+        step: np.ndarray = inner.reshape(-1)
+        return step
 
     @cached_property
     def chain(self) -> np.ndarray:
         """[R * c] the chain of each place, as a number in G * c."""
         c = self.pairs.shape[1]
-        return (self.group[:, None] * c + np.arange(c)).reshape(-1)
+        chain: np.ndarray = (self.group[:, None] * c + np.arange(c)).reshape(-1)
+        return chain
 
     @cached_property
     def last(self) -> np.ndarray:
@@ -129,8 +144,9 @@ def packs(
 ) -> list[Pack]:
     """Return packs that together hold every pair with source tokens once.
 
-    `places` is how many states of all times a pack holds at most (a longer pair comes alone), `numbers` how many its
-    transition tables do, `together` how many chains a group does, and `aligned` what states are padded to a multiple of.
+    `places` is how many states of all times a pack holds at most (a longer pair comes alone), `numbers` how many
+    its transition tables do, `together` how many chains a group does, and `aligned` the multiple that states are
+    padded to.
     """
     g = layout.geometry
     widths = -(-(layout.space.size(g.n_target) + 1) // aligned) * aligned
@@ -157,8 +173,8 @@ LANE_WASTE = 2_000_000  # transitions of states that are padding, for as long as
 def lanes(layout: Layout) -> Iterator[Pack]:
     """Yield packs of groups of one chain and no boundary, which may differ a little in their target lengths.
 
-    The best path takes one addition and one maximum a step over all chains, with the chains last in memory: 2 times
-    as fast as in groups of one target length.
+    The best path takes one addition and one maximum a step over all chains, with the chains last in memory: 2
+    times as fast as in groups of one target length.
     """
     n_source, sizes = layout.geometry.n_source, layout.space.size(layout.distinct)
     kinds = _near_lengths(layout, sizes)

@@ -1,8 +1,8 @@
 """Linear scores: the one place where features meet weights.
 
 `LinearScores` holds the features of some cells. Training asks it for scores and for gradients, again and again;
-explaining asks what the score of a cell is made of. Aligning needs each score once and never holds the features of all
-families together: it adds up one block after the other (`add_scores`).
+explaining asks what the score of a cell is made of. Aligning needs each score once and never holds the features of
+all families together: it adds up one block after the other (`add_scores`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from .layout import Layout
 if TYPE_CHECKING:
     from torch import Tensor
 
-# (column numbers [K], table [R, K] or None for one-hot, index [C] or None): a features.Block with numbers for names
+# (column numbers [K], table [R, K] or None for one-hot, index [C] or None): a features.Block with numbers for
+# names
 RawBlock = tuple[np.ndarray, "np.ndarray | Grouped | None", "np.ndarray | None"]
 
 MOST_NAMES = 1 << 12  # columns whose numbers are kept, list by list
@@ -47,7 +48,8 @@ class LinearScores:
     def scores(self) -> Callable[[Tensor], Tensor]:
         """X·w for a weight vector on the device.
 
-        X is written out as a sparse matrix, which most entries suit: they are zero, and an evaluation is one product.
+        X is written out as a sparse matrix, which most entries suit: they are zero, and an evaluation is one
+        product.
         """
         return _product_with(self._matrix, self._device)
 
@@ -106,9 +108,9 @@ class ChainScores:
 
     def transpose(self, nodes: Tensor, *steps: Tensor) -> Tensor:
         """Return the gradient of the weights from those of the flat vectors."""
-        split = nodes.split([self.layout.n_tokens, self.layout.n_nodes - self.layout.n_tokens])
-        total = self.null.transpose(split[0])
-        for scores, gradient in zip(self.kinds[1:], (split[1], *steps), strict=True):
+        null, link = nodes[: self.layout.n_tokens], nodes[self.layout.n_tokens :]
+        total = self.null.transpose(null)
+        for scores, gradient in zip(self.kinds[1:], (link, *steps), strict=True):
             total = total + scores.transpose(gradient)
         return total
 

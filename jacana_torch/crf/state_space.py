@@ -1,7 +1,8 @@
 """The states of a chain towards a target of n tokens, and which score each state and transition has.
 
-States 0 to n are the same in every space: NULL and the target's positions. Only they begin a path. The functions take
-lengths and states as numbers or as arrays that broadcast, and return numbers of scores; -1 stands for no score.
+States 0 to n are the same in every space: NULL and the target's positions. Only they begin a path. The functions
+take lengths and states as numbers or as arrays that broadcast, and return numbers of scores; -1 stands for no
+score.
 """
 
 from __future__ import annotations
@@ -64,10 +65,10 @@ class Plain:
 class Remembering:
     """NULL remembers the last link: state n + k is NULL after position k, and 0 is NULL before any link.
 
-    A link is then scored by its jump from the last link, across any number of NULLs. The transitions of `Plain` come
-    first, then the n * n jumps from NULL after one position to another. Every NULL stays NULL by the score of the step
-    from 0 to 0. Two states that go to NULL, stay there and link the same position differ in the first and in the last
-    of these steps, hence `reach`.
+    A link is then scored by its jump from the last link, across any number of NULLs. The transitions of `Plain`
+    come first, then the n * n jumps from NULL after one position to another. Every NULL stays NULL by the score of
+    the step from 0 to 0. Two states that go to NULL, stay there and link the same position differ in the first and
+    in the last of these steps, hence `reach`.
     """
 
     reach = 2

@@ -1,7 +1,7 @@
-"""Best paths: Viterbi for many pairs at once on any device, the k best, and the best path through every state of one.
+"""Best paths: Viterbi for many pairs at once on any device, the k best, and the best through every state.
 
-Ties go to the smallest state of the last position, then of the one before it, and so on. Sums are formed and compared
-in the same order on every device, so all devices find the same paths.
+Ties go to the smallest state of the last position, then of the one before it, and so on. Sums are formed and
+compared in the same order on every device, so all devices find the same paths.
 """
 
 from __future__ import annotations
@@ -42,9 +42,8 @@ def _emission(pack: Pack, nodes: Array, ns: Arrays) -> Array:
     """Return [R, S] node scores; no transition leads to states that a chain does not have."""
     out = ns.windows(nodes, pack.width, ns.index(pack.first))
     out[:, 0] = ns.take(nodes, ns.index(pack.token))
-    if pack.more_nulls is not None:
-        first, nulls = pack.more_nulls
-        ns.fill(out[:, first:], ns.index(nulls[:, 0]), out[:, :1])
+    if pack.first_null is not None:
+        ns.fill(out[:, pack.first_null :], ns.index(pack.other_nulls)[:, 0], out[:, :1])
     return out
 
 
@@ -55,7 +54,7 @@ def _tables(pack: Pack, steps: Array, ns: Arrays) -> list[Array]:
 
 
 def _step(room: Array, states: int, width: int) -> Array:
-    """Return [from, to, lanes] numbers in that room; the longer of the last two dimensions is the last in memory."""
+    """Return [from, to, lanes] numbers in that room, the longer of the last two dimensions last in memory."""
     room = room[: states * states * width]
     if STATES_LAST * width < states:
         return room.reshape(states, width, states).swapaxes(1, 2)
@@ -116,7 +115,8 @@ def k_best(layout: Layout, flat: Flat, k: int) -> tuple[np.ndarray, np.ndarray]:
     nodes, steps = _readable(layout, flat[0], NUMPY), step_scores(layout, flat, NUMPY)
     for pack in lanes(layout):
         tables = _tables(pack, steps, NUMPY)
-        found = _k_best(pack, _emission(pack, nodes, NUMPY), *(table[pack.table] for table in tables), k)
+        edge, start, end = (table[pack.table] for table in tables)
+        found = _k_best(pack, _emission(pack, nodes, NUMPY), edge, start, end, k)
         states[:, pack.token], scores[:, pack.pairs[:, 0]] = found
     return np.where(states < 0, -1, layout.columns(np.maximum(states, 0))), scores
 
@@ -140,7 +140,7 @@ def _k_best(
         ahead = place[: alive[t + 1]]
         place[: alive[t + 1]] = back[t][np.arange(alive[t + 1])[:, None], ahead // k, ahead % k]
         found.append(place[: alive[t]] // k)
-    taken = np.concatenate(found[::-1])
+    taken: np.ndarray = np.concatenate(found[::-1])
     return np.where(np.isfinite(scores)[pack.group], taken, -1).T, scores.T
 
 
@@ -167,7 +167,7 @@ class Alternatives:
 
         `best` is the best path of all; the two stay together where they meet. Ties go to the smallest state.
         """
-        path = best.copy()
+        path: np.ndarray = best.copy()
         path[position] = state
         for m in range(position, 0, -1):
             path[m - 1] = (self._before[m - 1] + self._edge[:, path[m]]).argmax()

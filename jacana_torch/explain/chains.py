@@ -49,8 +49,8 @@ def explained(
             sides = [chains(forward, grid, "forward")]
             if backward is not None:
                 sides.append(chains(backward, grid.flipped(), "backward"))
-            for place, *own in zip(places, *sides, strict=True):
-                directions[place] = tuple(own)
+            for place, *of_pair in zip(places, *sides, strict=True):
+                directions[place] = tuple(of_pair)
         for pair, alignment, own in zip(some, align(some), directions, strict=True):
             yield Explanation(pair, alignment, own, symmetrizer, "" if own else NO_WORDS)
 
@@ -120,8 +120,9 @@ def _transitions(crf: Crf, n: int) -> Transitions:
 class GridFeatures:
     """The features of a grid: scores [Ts] and [C] of its NULLs and links, and their reasons, for all its chains.
 
-    All is in double precision. Aligning remembers word pairs in single precision, so its scores differ in the seventh
-    digit. The chains look their reasons up together, because a caller that asks one mostly asks the others too.
+    All is in double precision. Aligning remembers word pairs in single precision, so its scores differ in the
+    seventh digit. The chains look their reasons up together, because a caller that asks one mostly asks the others
+    too.
     """
 
     def __init__(self, crf: Crf, grid: Grid) -> None:
@@ -172,8 +173,8 @@ def reasons_of(
 class Chain:
     """One direction of one pair.
 
-    `states` [M] are the columns of the best path, `posterior` [M, 1 + N] the probabilities of all columns, `known` the
-    reasons looked up so far. `place` is the pair's first token and first cell in the grid.
+    `states` [M] are the columns of the best path, `posterior` [M, 1 + N] the probabilities of all columns, `known`
+    the reasons looked up so far. `place` is the pair's first token and first cell in the grid.
     """
 
     def __init__(
