@@ -21,9 +21,8 @@ from ..crf.state_space import PLAIN, REMEMBERING
 from ..crf.states import POLICIES, readings
 from ..errors import ConfigError, ModelError
 from ..features.api import Block, EdgeFamily, Grouped, NodeFamily
-from ..features.featureset import FeatureBatch, FeatureSet
+from ..features.featureset import FeatureBatch, FeatureSet, join
 from ..features.grid import grids
-from ..features.joining import join
 from ..symmetrize import Symmetrizer
 from ..types import Alignment, Example, SentencePair
 from ..util.device import usable_device

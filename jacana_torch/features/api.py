@@ -1,28 +1,83 @@
-"""What a feature family is, and what it hands on.
+"""All that the author of a feature family needs: what a family is, what it is given, and what it returns.
 
-A family looks at a `Grid` (many pairs at once, flattened) and returns `Block`s. A block is a table of distinct
-rows and an index that says which row each cell takes: what depends on two words alone has one row per distinct
-word pair, and a neighbour's features are the same table under a shifted index. Nothing is ever repeated per cell
-unless it truly differs per cell, and a linear model multiplies tables, not cells.
+A family computes on a `Grid`, many sentence pairs at once, and returns `Block`s of features over its cells. What
+two *words* say is computed once for each distinct pair of words, in `word_blocks` (`WordFamily`). What a *cell*
+says, such as its place or its neighbours, is computed for every cell, in the call (`NodeFamily`). An example of
+both tells whether two words have as many vowels, and whether the words to their left have:
+
+>>> class Vowels:
+...     name = "vowels"  # the prefix of its columns
+...     requires = ("lemma",)  # the annotation layers that it reads
+...     key = WordKey(None, ("lemma",))  # a word is its lemma alone
+...
+...     def word_blocks(self, pairs):
+...         return (Block(("same",), self.same(pairs)[:, None]),)  # one row for each pair of words
+...
+...     def __call__(self, grid):
+...         padded = grid.padded()  # here a neighbour is a fixed step away
+...         same = grid.per_cell(Signal("vowels.same", self.key, self.same))  # [C]
+...         left = padded.near(padded.field(same, padded.place), -1, -1)  # [places]
+...         found = grid.row_max(same)  # [Ts]: over the cells of each source token
+...         link = Block(("left_same",), left[:, None], padded.place)  # cell c has row place[c]
+...         return NodeBlocks((link,), (Block(("found",), found[:, None]),))
+...
+...     def same(self, pairs):
+...         count = pairs.lexicon.attribute("vowels", self.vowels)  # [W], computed once
+...         return (count[pairs.left] == count[pairs.right]).astype(float)
+...
+...     def vowels(self, words):
+...         return [sum(letter in "aeiou" for letter in lemma) for (lemma,) in words]
+>>> from jacana_torch.features.featureset import FeatureSet
+>>> from jacana_torch.types import Sentence, SentencePair
+>>> pair = SentencePair(
+...     Sentence(("Dogs", "run"), {"lemma": ("dog", "run")}),
+...     Sentence(("A", "boat", "sank"), {"lemma": ("a", "boat", "sink")}),
+... )
+>>> features = FeatureSet({"vowels": Vowels()})([pair])
+>>> for block in (*features.link, *features.null):
+...     print(*block.names, block.dense()[:, 0].astype(int).tolist())
+vowels.left_same [0, 0, 0, 0, 1, 0]
+vowels.same [1, 0, 1, 1, 0, 1]
+vowels.found [1, 1]
+
+What a `Grid` offers (Ts source tokens, Tt target tokens, C cells):
+
+- `pair`, `m`, `n`: [C] the pair of each cell, and its positions in source and target;
+- `source_token`, `target_token`: [C] the tokens of each cell;
+- `source_pair`, `source_position`, `target_pair`, `target_position`: [Ts], [Tt] coordinates of tokens;
+- `source_tokens`, `source_layer(name)`, `target_tokens`, `target_layer(name)`: tokens and layers of all pairs;
+- `words(key)`: a `WordTable`, the word of each token, the distinct pairs of words, and which one each cell has;
+- `per_cell(signal)`: [C] a number for the two words of each cell, computed once for each pair of words;
+- `padded()`: the `PaddedGrid`, with neighbours, maxima of rows and columns, and best competitors;
+- `row_max`, `column_max`, `cell_at`, `shift`: maxima and neighbours without padding (`util.geometry.Geometry`);
+- `memo(key, compute)`: a value that several families need, computed once;
+- `shared(key, compute)`: the same for a value that does not depend on the direction.
+
+Features of a pair may not depend on its batch. A family that reads linguistic resources names them in a member
+`resources` (`types.ReadsResources`).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from .grid import Grid
-    from .words import WordKey, WordPairs
+from .grid import Grid
+from .words import Lexicon, Signal, WordKey, WordPairs, WordTable
+
+__all__ = [
+    "Block", "EdgeFamily", "GapFamily", "Grid", "Grouped", "Lexicon", "NodeBlocks", "NodeFamily", "Signal",
+    "WordFamily", "WordKey", "WordPairs", "WordTable",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Grouped:
-    """A table of which most is zero, unwritten: row r has `values[r]` in the columns of group `group[r]`.
+    """A table with columns for `count` groups, where each row has values in one group and zeros in the others.
 
-    Its columns are those of `values`, once for each of `count` groups. Numpy takes it for the whole table.
+    `values` [R, K] are those of the columns of `group` [R]. NumPy takes it for the whole table [R, count * K].
     """
 
     values: np.ndarray
@@ -34,16 +89,18 @@ class Grouped:
         return len(self.values), self.count * self.values.shape[1]
 
     @property
-    def dtype(self) -> np.dtype:
+    def dtype(self) -> np.dtype[Any]:
         return self.values.dtype
 
     def __len__(self) -> int:
         return len(self.values)
 
     def __getitem__(self, key: Any) -> np.ndarray:
+        chosen = self
         if isinstance(key, np.ndarray):  # rows
-            return Grouped(self.values[key], self.group[key], self.count).__array__()
-        return self.__array__()[key]
+            chosen, key = Grouped(self.values[key], self.group[key], self.count), slice(None)
+        rows: np.ndarray = np.asarray(chosen)[key]
+        return rows
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         table = np.zeros((len(self), self.count, self.values.shape[1]), dtype=dtype or self.dtype)
@@ -52,20 +109,27 @@ class Grouped:
 
     def __matmul__(self, weights: np.ndarray) -> np.ndarray:
         of_row = weights.reshape(self.count, -1)[self.group]
-        return np.einsum("rk,rk->r", self.values.astype(weights.dtype), of_row)
+        product: np.ndarray = np.einsum("rk,rk->r", self.values.astype(weights.dtype), of_row)
+        return product
+
+
+Table = np.ndarray | Grouped
 
 
 @dataclass(frozen=True)
 class Block:
-    """Feature values for every cell: row `index[c]` of `table`, or nothing where the index is -1.
+    """Feature values of every cell: row `index[c]` of `table`, or zeros where the index is -1.
+
+    What depends on two words alone has one row for each pair of words, and a neighbour's features are the same
+    table with another index. A linear model multiplies tables, not cells.
 
     `names`  K column names, without the family's prefix.
-    `table`  [R, K] float (perhaps `Grouped`), or None for one-hot columns (row r is column r, value 1).
-    `index`  [C] int, or None where row c belongs to cell c.
+    `table`  [R, K] float (or `Grouped`), or None for one-hot columns (row r is column r, with value 1).
+    `index`  [C] int, or None if row c belongs to cell c.
     """
 
     names: tuple[str, ...]
-    table: np.ndarray | Grouped | None
+    table: Table | None
     index: np.ndarray | None = None
 
     def at(self, rows: np.ndarray) -> Block:
@@ -73,17 +137,17 @@ class Block:
         return Block(self.names, self.table, rows if self.index is None else self.index[rows])
 
     def dense(self) -> np.ndarray:
-        """[C, K]: the block written out, for tests and explanations."""
+        """[C, K] the values of all cells, for tests and explanations."""
         table = np.eye(len(self.names)) if self.table is None else np.asarray(self.table)
         if self.index is None:
             return table
-        padded = np.vstack([table, np.zeros((1, table.shape[1]), table.dtype)])
-        return padded[self.index]
+        padded: np.ndarray = np.vstack([table, np.zeros((1, table.shape[1]), table.dtype)])[self.index]
+        return padded
 
 
 @dataclass(frozen=True)
 class NodeBlocks:
-    """What a family says: blocks over the link cells, and blocks over the NULL cells (one per source token)."""
+    """A family's blocks over the cells (`link`), and over the source tokens (`null`)."""
 
     link: tuple[Block, ...] = ()
     null: tuple[Block, ...] = ()
@@ -91,41 +155,43 @@ class NodeBlocks:
 
 @runtime_checkable
 class NodeFamily(Protocol):
-    """A family is stateless: its columns are found again by name, so it may name what it meets (`vbz2nn`).
+    """A family of features of links and NULLs. It is stateless: models find columns by their names.
 
-    `name`      the prefix of its columns, and what `drop=[...]` takes.
+    `name`      the prefix of its columns, and its name in `drop=[...]`.
     `requires`  the annotation layers that it reads.
-    `resources` (optional) names of the resources that it reads.
     """
 
-    name: str
-    requires: tuple[str, ...]
+    @property
+    def name(self) -> str: ...
+    @property
+    def requires(self) -> tuple[str, ...]: ...
 
     def __call__(self, grid: Grid) -> NodeBlocks: ...
 
 
 @runtime_checkable
 class WordFamily(NodeFamily, Protocol):
-    """A node family of which a part depends on the two words alone, which are what `key` takes of a token.
+    """A node family with features of two words alone, where `key` makes tokens words.
 
-    `word_blocks` gives that part, over pairs of words, for link cells; the call gives the rest. Where nothing is
-    trained, pairs of words that were met before are not asked for again: it must be the same every time.
+    `word_blocks` has a row for each pair of words, and the call has the other features.
     """
 
-    key: WordKey
+    @property
+    def key(self) -> WordKey: ...
 
     def word_blocks(self, pairs: WordPairs) -> tuple[Block, ...]: ...
 
 
 @runtime_checkable
 class EdgeFamily(Protocol):
-    """Scores transitions from one source token's state to the next one's; it never looks at words.
+    """A family of features of transitions from one source token's state to the next one's, whatever the words.
 
-    State 0 is NULL, state n is target token n - 1. For a target of N tokens, S = N + 1: `edge(N)` is a block over
-    the S * S transitions (from-state major), `start(N)` one over the S first states, `end(N)` one over the S last.
+    State 0 is NULL, and state n is target token n - 1. For a target of N tokens, S = N + 1: `edge(N)` is a block
+    over the S * S transitions (from-state major), `start(N)` over the S first states, `end(N)` over the S last.
     """
 
-    name: str
+    @property
+    def name(self) -> str: ...
 
     def edge(self, n_target: int) -> Block: ...
     def start(self, n_target: int) -> Block: ...
@@ -134,7 +200,9 @@ class EdgeFamily(Protocol):
 
 @runtime_checkable
 class GapFamily(EdgeFamily, Protocol):
-    """An edge family for chains that remember: `gap(N)` is a block over the N * N jumps from a position, across
-    NULLs, to the next position (from-position major)."""
+    """An edge family for chains whose NULLs keep the last linked position.
+
+    `gap(N)` is a block over the N * N jumps from a position, across NULLs, to the next one (from-position major).
+    """
 
     def gap(self, n_target: int) -> Block: ...

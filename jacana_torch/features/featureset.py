@@ -1,4 +1,4 @@
-"""All families of a model, run over many pairs at once: pairs in, a FeatureBatch out."""
+"""All families of a model over many pairs at once: `FeatureSet(families)(pairs)` is a `FeatureBatch`."""
 
 from __future__ import annotations
 
@@ -9,41 +9,46 @@ import numpy as np
 
 from ..errors import ConfigError
 from ..types import SentencePair, resources_of
-from .api import Block, EdgeFamily, GapFamily, NodeBlocks, NodeFamily, WordFamily
+from .api import Block, EdgeFamily, GapFamily, NodeBlocks, NodeFamily, Table, WordFamily
 from .grid import Grid
-from .joining import joined, written
 from .words import WordKey
+
+Blocks = tuple[Block, ...]
 
 
 @dataclass(frozen=True)
 class FeatureBatch:
-    """Blocks over the flat cells of some pairs, with full column names (`string.identical`).
+    """Blocks over the flat cells of P pairs, with full column names (`string.identical`).
 
-    `n_source`, `n_target`  [P];  `link` over the link cells, `null` over the source tokens, `edge`, `start` and
+    `n_source`, `n_target`  [P] lengths;  `link` over the cells, `null` over the source tokens, `edge`, `start` and
     `end` for each distinct target length.
     """
 
     n_source: np.ndarray
     n_target: np.ndarray
-    link: tuple[Block, ...]
-    null: tuple[Block, ...]
-    edge: Mapping[int, tuple[Block, ...]]
-    start: Mapping[int, tuple[Block, ...]]
-    end: Mapping[int, tuple[Block, ...]]
+    link: Blocks
+    null: Blocks
+    edge: Mapping[int, Blocks]
+    start: Mapping[int, Blocks]
+    end: Mapping[int, Blocks]
 
     @property
     def blocks(self) -> Iterator[Block]:
         yield from (*self.link, *self.null)
         for tables in (self.edge, self.start, self.end):
-            yield from (block for per_length in tables.values() for block in per_length)
+            for blocks in tables.values():
+                yield from blocks
 
     def names(self) -> list[str]:
-        """Every column's name once, sorted: the model's parameters."""
-        return sorted({name for block in self.blocks for name in block.names})
+        """The distinct column names, sorted: the model's parameters."""
+        names: set[str] = set()
+        for block in self.blocks:
+            names.update(block.names)
+        return sorted(names)
 
 
 class FeatureSet:
-    """Families by name. `drop` leaves families out; a name that is not there is an error, not a full model.
+    """The families of a model. `drop` leaves families out, and raises ConfigError for a name that is unknown.
 
     With `gaps`, the edges of a target length are followed by its jumps across NULLs.
     """
@@ -54,35 +59,36 @@ class FeatureSet:
         drop: Iterable[str] = (),
         gaps: bool = False,
     ) -> None:
-        present = {name: family for name, family in families.items() if family is not None}
-        drop = {drop} if isinstance(drop, str) else set(drop)
-        unknown = sorted(drop - set(families))
+        dropped = {drop} if isinstance(drop, str) else set(drop)
+        unknown = sorted(dropped - set(families))
         if unknown:
             what = "families" if len(unknown) > 1 else "family"
             raise ConfigError(f"drop={unknown}: no such feature {what}; there are {sorted(families)}")
-        kept = [family for name, family in present.items() if name not in drop]
-        self.node: list[NodeFamily] = [f for f in kept if isinstance(f, NodeFamily)]
-        self.edge: list[EdgeFamily] = [f for f in kept if isinstance(f, EdgeFamily)]
-        strange = [f for f in kept if not isinstance(f, (NodeFamily, EdgeFamily))]
-        if strange:
-            raise ConfigError(f"{strange[0]!r} is neither a node nor an edge feature family")
-        twice = sorted({name for name in self.names if self.names.count(name) > 1})
-        if twice:
-            raise ConfigError(
-                f"several feature families are named {twice[0]!r}; their columns could not be told apart"
-            )
-        blind = [family.name for family in self.edge if gaps and not isinstance(family, GapFamily)]
-        if blind:
-            raise ConfigError(
-                f"feature family {blind[0]!r} has no `gap`, so it says nothing of jumps across NULLs"
-            )
         self.gaps = gaps
+        self.node: list[NodeFamily] = []
+        self.edge: list[EdgeFamily] = []
+        for name, family in families.items():
+            if family is None or name in dropped:
+                continue
+            if isinstance(family, NodeFamily):
+                self.node.append(family)
+            if isinstance(family, EdgeFamily):
+                self.edge.append(family)
+            if not isinstance(family, (NodeFamily, EdgeFamily)):
+                raise ConfigError(
+                    f"{family!r} is neither a node nor an edge feature family: it lacks members of NodeFamily and "
+                    "EdgeFamily in features/api.py"
+                )
+            if gaps and isinstance(family, EdgeFamily) and not isinstance(family, GapFamily):
+                raise ConfigError(
+                    f"feature family {family.name!r} has no `gap`, so it cannot score jumps across NULLs"
+                )
         if not self.node:
             raise ConfigError("a model needs at least one node feature family, and all were dropped")
-
-    @property
-    def names(self) -> list[str]:
-        return [family.name for family in self.node] + [family.name for family in self.edge]
+        self.names = [family.name for family in self.node] + [family.name for family in self.edge]
+        for name in self.names:
+            if self.names.count(name) > 1:
+                raise ConfigError(f"several feature families are named {name!r}: their columns would be the same")
 
     @property
     def requires(self) -> tuple[str, ...]:
@@ -91,88 +97,76 @@ class FeatureSet:
 
     @property
     def resources(self) -> tuple[str, ...]:
-        """The resources that the families read; a family that reads none need not say so."""
+        """The resources that the families read."""
         return resources_of(*self.node, *self.edge)
 
     def by_word_key(self) -> dict[WordKey, list[WordFamily]]:
-        """The families that say something of two words alone, by what they take for a word."""
+        """The word families, by what makes two tokens the same word for them."""
         found: dict[WordKey, list[WordFamily]] = {}
         for family in self.node:
             if isinstance(family, WordFamily):
                 found.setdefault(family.key, []).append(family)
         return found
 
-    def node_blocks(self, grid: Grid) -> Iterator[NodeBlocks]:
-        """Each node family's blocks over the whole grid."""
-        said = [[written(_said(family, part)) for family in self.node] for _, part in grid.parts()]
-        for family, parts in zip(self.node, zip(*said, strict=True), strict=True):
-            blocks = joined(parts)
-            blocks = NodeBlocks(blocks.link + word_blocks(family, grid), blocks.null)
-            yield NodeBlocks(
-                tuple(_prefixed(family.name, block, grid.n_cells) for block in blocks.link),
-                tuple(_prefixed(family.name, block, len(grid.source_pair)) for block in blocks.null),
-            )
+    def __call__(self, pairs: Sequence[SentencePair]) -> FeatureBatch:
+        """Compute all features of the pairs; fastest if they come in order of target length."""
+        grid = Grid(pairs)
+        parts = [[_compact(family, part) for family in self.node] for _, part in grid.parts()]
+        link: list[Block] = []
+        null: list[Block] = []
+        for family, of_parts in zip(self.node, zip(*parts, strict=True), strict=True):
+            links = map(join, zip(*(blocks.link for blocks in of_parts), strict=True))
+            nulls = map(join, zip(*(blocks.null for blocks in of_parts), strict=True))
+            link += [_named(family.name, block, grid.n_cells) for block in (*links, *_word_blocks(family, grid))]
+            null += [_named(family.name, block, grid.n_tokens) for block in nulls]
+        edge, start, end = {}, {}, {}
+        for n in np.unique(grid.n_target).tolist():
+            blocks = self.edge_blocks(n)
+            edge[n], start[n], end[n] = blocks["edge"], blocks["start"], blocks["end"]
+        return FeatureBatch(grid.n_source, grid.n_target, tuple(link), tuple(null), edge, start, end)
 
-    def step_blocks(self, family: EdgeFamily, n_target: int) -> dict[str, tuple[Block, ...]]:
-        """What an edge family says of the edges, starts and ends of one target length."""
+    def edge_blocks(self, n_target: int) -> dict[str, Blocks]:
+        """The blocks of all edge families for one target length, with full names."""
+        blocks: dict[str, Blocks] = {}
+        for space, size in self.step_sizes(n_target).items():
+            blocks[space] = ()
+            for family in self.edge:
+                own = self.step_blocks(family, n_target)[space]
+                blocks[space] += tuple(_named(family.name, block, size) for block in own)
+        return blocks
+
+    def step_blocks(self, family: EdgeFamily, n_target: int) -> dict[str, Blocks]:
+        """The blocks of one family over the edges, starts and ends of one target length."""
         n, name = n_target, family.name
-        edges: tuple[Block, ...] = (checked(name, family.edge(n), (n + 1) ** 2),)
-        if self.gaps and isinstance(family, GapFamily):
-            edges = _in_turn(edges[0], checked(name, family.gap(n), n**2))
-        outer = {"start": family.start(n), "end": family.end(n)}
-        return {"edge": edges, **{space: (checked(name, block, n + 1),) for space, block in outer.items()}}
+        edge = checked(name, family.edge(n), (n + 1) ** 2)
+        edges: Blocks = (edge,)
+        if self.gaps and isinstance(family, GapFamily):  # the jumps follow the edges
+            gap = checked(name, family.gap(n), n**2)
+            own = np.arange((n + 1) ** 2) if edge.index is None else edge.index
+            jumps = np.arange(n**2) if gap.index is None else gap.index
+            edges = (
+                replace(edge, index=np.append(own, np.full_like(jumps, -1))),
+                replace(gap, index=np.append(np.full_like(own, -1), jumps)),
+            )
+        start, end = checked(name, family.start(n), n + 1), checked(name, family.end(n), n + 1)
+        return {"edge": edges, "start": (start,), "end": (end,)}
 
     def step_sizes(self, n_target: int) -> dict[str, int]:
-        """How many edges, starts and ends there are of one target length."""
+        """How many edges, starts and ends one target length has."""
         n = n_target
         return {"edge": (n + 1) ** 2 + n**2 * self.gaps, "start": n + 1, "end": n + 1}
 
-    def edge_blocks(self, n_target: int) -> dict[str, tuple[Block, ...]]:
-        """The edge families' blocks, with full names."""
-        said = [(family, self.step_blocks(family, n_target)) for family in self.edge]
-        return {
-            space: tuple(_prefixed(family.name, block, size) for family, blocks in said for block in blocks[space])
-            for space, size in self.step_sizes(n_target).items()
-        }
-
-    def __call__(self, pairs: Sequence[SentencePair]) -> FeatureBatch:
-        """Quickest where pairs come in the order of their targets' lengths."""
-        grid = Grid(pairs)
-        families = list(self.node_blocks(grid))
-        link = tuple(block for blocks in families for block in blocks.link)
-        null = tuple(block for blocks in families for block in blocks.null)
-        tables = {n: self.edge_blocks(n) for n in np.unique(grid.n_target).tolist()}
-        edge, start, end = (
-            {n: blocks[space] for n, blocks in tables.items()} for space in ("edge", "start", "end")
-        )
-        return FeatureBatch(grid.n_source, grid.n_target, link, null, edge, start, end)
-
 
 def blocks_of(family: NodeFamily, grid: Grid) -> NodeBlocks:
-    """All that a family says of a grid, also what depends on words alone."""
+    """All blocks of a family, those of its word pairs included."""
     blocks = family(grid)
-    return NodeBlocks(blocks.link + word_blocks(family, grid), blocks.null)
-
-
-def _said(family: NodeFamily, grid: Grid) -> NodeBlocks:
-    blocks = family(grid)
-    for some, n_cells in ((blocks.link, grid.n_cells), (blocks.null, len(grid.source_pair))):
-        for block in some:
-            checked(family.name, block, n_cells)
-    return blocks
-
-
-def word_blocks(family: NodeFamily, grid: Grid) -> tuple[Block, ...]:
-    """What a family says of the two words of each cell."""
-    if not isinstance(family, WordFamily):
-        return ()
-    words = grid.words(family.key)
-    return tuple(block.at(words.cell) for block in family.word_blocks(words.pairs))
+    return NodeBlocks(blocks.link + _word_blocks(family, grid), blocks.null)
 
 
 def checked(family: str, block: Block, n_cells: int) -> Block:
-    """The block; one that does not cover the cells is a fault of the family, said by name."""
-    rows = len(block.index) if block.index is not None else len(block.table)  # type: ignore[arg-type]
+    """The block. Raises ConfigError, with the family's name, if it does not cover the cells."""
+    covering = block.index if block.index is not None else block.names if block.table is None else block.table
+    rows = len(covering)
     if rows != n_cells:
         raise ConfigError(f"feature family {family!r} gave {rows} rows for {n_cells} cells ({block.names[:3]}...)")
     if block.table is not None and block.table.shape[1] != len(block.names):
@@ -182,16 +176,65 @@ def checked(family: str, block: Block, n_cells: int) -> Block:
     return block
 
 
-def _in_turn(first: Block, second: Block) -> tuple[Block, Block]:
-    """Two blocks over the cells of the first, followed by those of the second."""
-    own, other = (np.arange(len(b.table)) if b.index is None else b.index for b in (first, second))  # type: ignore[arg-type]
-    nothing = np.full_like(other, -1), np.full_like(own, -1)
-    return (
-        replace(first, index=np.concatenate([own, nothing[0]])),
-        replace(second, index=np.concatenate([nothing[1], other])),
-    )
+def join(blocks: Sequence[Block]) -> Block:
+    """One block of the cells of several blocks in turn, with all of their columns."""
+    number: dict[str, int] = {}
+    for block in blocks:
+        for name in block.names:
+            number.setdefault(name, len(number))
+    names, tables, index, n_rows = tuple(number), [], [], 0
+    dense = any(block.index is None for block in blocks)  # then every cell gets a row of its own
+    for block in blocks:
+        columns = np.array([number[name] for name in block.names], dtype=np.int64)
+        if block.table is None:  # row r is column r
+            rows = np.arange(len(columns)) if block.index is None else block.index
+            index.append(np.append(columns, -1)[rows])
+            continue
+        table: Table = block.table
+        if block.names != names:
+            table = np.zeros((len(block.table), len(names)), dtype=block.table.dtype)
+            table[:, columns] = np.asarray(block.table)
+        if block.index is not None:
+            if dense:
+                table = _expanded(table, block.index)
+            index.append(np.where(block.index < 0, -1, block.index + n_rows))
+        n_rows += len(table)
+        tables.append(np.asarray(table))
+    if not tables:
+        return Block(names, None, np.concatenate(index))
+    return Block(names, np.concatenate(tables), None if dense else np.concatenate(index))
 
 
-def _prefixed(family: str, block: Block, n_cells: int) -> Block:
+def _expanded(table: Table, index: np.ndarray) -> np.ndarray:
+    """[C, K] a row for each cell, of zeros where the index is -1."""
+    rows = table[index]
+    rows[index < 0] = 0
+    return rows
+
+
+def _compact(family: NodeFamily, part: Grid) -> NodeBlocks:
+    """A family's blocks of a part, without the rows of places where there is no cell."""
+    blocks = family(part)
+    sides = []
+    for some, size in ((blocks.link, part.n_cells), (blocks.null, part.n_tokens)):
+        side = []
+        for block in some:
+            checked(family.name, block, size)
+            if block.table is not None and block.index is not None and len(block.table) > size:
+                block = Block(block.names, _expanded(block.table, block.index))
+            side.append(block)
+        sides.append(tuple(side))
+    return NodeBlocks(*sides)
+
+
+def _word_blocks(family: NodeFamily, grid: Grid) -> Blocks:
+    """The blocks of word pairs, by cell."""
+    if not isinstance(family, WordFamily):
+        return ()
+    words = grid.words(family.key)
+    return tuple(block.at(words.cell) for block in family.word_blocks(words.pairs))
+
+
+def _named(family: str, block: Block, n_cells: int) -> Block:
     """The block with full names."""
     return replace(checked(family, block, n_cells), names=tuple(f"{family}.{name}" for name in block.names))

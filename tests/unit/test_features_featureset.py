@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import doctest
+
 import numpy as np
 import pytest
 from feature_twin import random_pairs
@@ -126,3 +128,10 @@ def test_blocks_that_do_not_fit_are_said_by_name(link, null, message):
 def test_no_pairs_at_all():
     batch = FeatureSet(FAMILIES)([])
     assert not len(batch.n_source) and not batch.edge and all(not len(b.dense()) for b in batch.link)
+
+
+def test_the_example_of_the_api():
+    from jacana_torch.features import api
+
+    results = doctest.testmod(api)
+    assert results.attempted and not results.failed

@@ -1,4 +1,4 @@
-"""Blocks of parts made one: values of all cells in order, column by column."""
+"""Blocks of parts joined: values of all cells in order, column by column."""
 
 from __future__ import annotations
 
@@ -7,15 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jacana_torch.features import grid as module
 from jacana_torch.features.api import Block, NodeBlocks
-from jacana_torch.features.joining import join, joined, written
+from jacana_torch.features.featureset import FeatureSet, join
+from jacana_torch.features.grid import Grid
+from jacana_torch.types import Sentence, SentencePair
 
 NAMES = ("a", "b", "c", "d")
 
 
 @st.composite
 def blocks(draw) -> list[Block]:
-    """One family's say of several parts: always one-hot or always tables, with and without an index."""
+    """A family's blocks of several parts: always one-hot or always tables, with and without an index."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     one_hot, fixed = draw(st.booleans()), draw(st.booleans())
     out = []
@@ -47,19 +50,37 @@ def test_joined_blocks_say_what_their_parts_say(parts):
     assert together.names == tuple(dict.fromkeys(name for part in parts for name in part.names))
 
 
-@given(blocks())
-def test_written_blocks_say_the_same_with_no_more_rows_than_cells(parts):
-    before = NodeBlocks(tuple(parts), tuple(reversed(parts)))
-    after = written(before)
-    for one, other in zip(before.link + before.null, after.link + after.null, strict=True):
-        assert cells(one) == cells(other)
-        n_cells = len(one.dense())
-        assert other.table is None or len(other.table) <= n_cells
+def pair(m: int, n: int) -> SentencePair:
+    return SentencePair(Sentence(("a",) * m), Sentence(("b",) * n))
 
 
-def test_a_family_says_as_much_of_every_part():
-    a, b = Block(("x",), np.ones((1, 1))), Block(("y",), np.zeros((2, 1)))
-    both = joined([NodeBlocks((a, b), (a,)), NodeBlocks((b, a), (b,))])
-    assert [len(x.dense()) for x in (*both.link, *both.null)] == [3, 3, 3]
+class Places:
+    """The place of each cell in its part, from a table of all places; and one block or two of the NULLs."""
+
+    name, requires = "places", ()
+
+    def __init__(self, uneven: bool = False) -> None:
+        self.uneven = uneven
+
+    def __call__(self, grid: Grid) -> NodeBlocks:
+        padded = grid.padded()
+        table = np.arange(1.0, padded.size + 1)[:, None]
+        index = np.where(grid.n == 1, -1, padded.place)
+        null = Block(("null",), np.ones((grid.n_tokens, 1)))
+        return NodeBlocks((Block(("x",), table, index),), (null,) * (2 if self.uneven and grid.n_cells > 6 else 1))
+
+
+def test_a_batch_has_the_rows_of_cells_alone(monkeypatch):
+    """Not those of all places, which most tables over a padded grid have."""
+    monkeypatch.setattr(module, "PART_PLACES", 1)
+    pairs = [pair(2, 3), pair(4, 3), pair(1, 1)]
+    batch = FeatureSet({"places": Places()})(pairs)
+    (block,), parts = batch.link, [Places()(Grid([x])).link[0] for x in pairs]
+    assert cells(block) == [{f"places.{n}": v for n, v in cell.items()} for part in parts for cell in cells(part)]
+    assert len(block.table) == len(block.dense()) == 6 + 12 + 1
+
+
+def test_a_family_has_as_many_blocks_for_every_part(monkeypatch):
+    monkeypatch.setattr(module, "PART_PLACES", 1)
     with pytest.raises(ValueError, match="zip"):
-        joined([NodeBlocks((a,)), NodeBlocks((a, b))])
+        FeatureSet({"places": Places(uneven=True)})([pair(2, 3), pair(4, 3)])
