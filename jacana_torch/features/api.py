@@ -59,6 +59,7 @@ Features of a pair may not depend on its batch. A family that reads linguistic r
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
@@ -143,6 +144,11 @@ class Block:
             return table
         padded: np.ndarray = np.vstack([table, np.zeros((1, table.shape[1]), table.dtype)])[self.index]
         return padded
+
+
+def prefixed(prefix: str, names: Iterable[str]) -> tuple[str, ...]:
+    """Column names with a prefix."""
+    return tuple(f"{prefix}{name}" for name in names)
 
 
 @dataclass(frozen=True)

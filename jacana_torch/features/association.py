@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .api import Block
+from .api import Block, prefixed
 from .dependency_trees import forests
 from .grid import Grid
 from .lexical import LOWER
@@ -125,7 +125,7 @@ def measure_blocks(grid: Grid, prefix: str, values: np.ndarray, cell: np.ndarray
     table = np.column_stack([values, best, unlike])
     null = np.column_stack([grid.row_max(best[cell]), grid.row_max(unlike[cell])])
     return (
-        Block(tuple(f"{prefix}.{name}" for name in names), table, cell),
+        Block(prefixed(f"{prefix}.", names), table, cell),
         Block((f"{prefix}.row_max", f"{prefix}.row_max.not_identical"), null),
     )
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..api import Block, NodeBlocks
+from ..api import Block, NodeBlocks, prefixed
 from ..dependency_relations import FUNCTION, equivalence, relation_class
 from ..dependency_trees import Evidence, Forest, Neighbours, forests, gather
 from ..grid import Grid
@@ -108,7 +108,7 @@ def _head_blocks(view: _View) -> list[Block]:
     }
     blocks = []
     for prefix, cell in cells.items():
-        names = tuple(f"{prefix}.{name}" for name in likeness.names)
+        names = prefixed(f"{prefix}.", likeness.names)
         index = np.where(cell >= 0, likeness.cell[np.maximum(cell, 0)], -1) if len(cell) else cell
         blocks.append(Block(names, likeness.table, index))
     return blocks

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..api import Block
+from ..api import Block, prefixed
 
 # The jump n - n' - 1 is 0 to the next word and -1 to the same one. Other jumps fall into classes by how many words
 # they skip forward or go back.
@@ -20,7 +20,7 @@ _JUMPS = (
     "back<=1", "back<=2", "back<=4", "back<=8", "back<=16", "back<=inf", "distance", "distance_relative",
     "back_relative",
 )  # fmt: skip
-GAP_NAMES = tuple(f"gap_{name}" for name in _JUMPS)
+GAP_NAMES = prefixed("gap_", _JUMPS)
 _NULL_NAMES = ("null_null", "to_null", "from_null", "from_null_first", "to_null_last")
 EDGE_NAMES = _JUMPS + _NULL_NAMES
 START_NAMES = ("start_first", "start_distance", "start_null")

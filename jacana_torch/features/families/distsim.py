@@ -17,7 +17,7 @@ import numpy as np
 
 from ... import resources
 from ...errors import ConfigError
-from ..api import Block, NodeBlocks
+from ..api import Block, NodeBlocks, prefixed
 from ..grid import Grid, Named
 from ..padded_grid import COLUMN, ROW, PaddedGrid, table_of
 from ..string_similarity import FORM, identical, identical_words
@@ -101,8 +101,7 @@ def label_of(name_or_path: str) -> str:
 
 
 def _prefixed(which: str, named: Named, index: np.ndarray | None = None) -> Block:
-    prefix = f"static.{label_of(which)}"
-    return Block(tuple(f"{prefix}.{name}" for name in named[0]), named[1], index)
+    return Block(prefixed(f"static.{label_of(which)}.", named[0]), named[1], index)
 
 
 # Static vectors: pairs of words

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...util.geometry import nearest
-from ..api import Block, Grouped, NodeBlocks
+from ..api import Block, Grouped, NodeBlocks, prefixed
 from ..grid import Grid
 from ..string_similarity import FORM, base_of, base_similarity
 from ..wordlists import FUNCTION_KINDS, WORD_CLASSES, word_class
@@ -72,7 +72,7 @@ class Kinds:
         names = tuple(f"{name}.{of}" for name in ALIKE for of in OF_ALIKE)  # one block: these cells are few
         link = [Block(names, Grouped(values, group, len(ALIKE)), _index_of(alike, grid.n_cells))]
         for name, own in zip(UNLIKE, unlike, strict=True) if self.unlike else ():
-            names = tuple(f"{name}.{of}" for of in OF_UNLIKE)
+            names = prefixed(f"{name}.", OF_UNLIKE)
             link.append(Block(names, _values(column, OF_UNLIKE, own), _index_of(own, grid.n_cells)))
         return NodeBlocks(tuple(link))
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..api import Block, NodeBlocks
+from ..api import Block, NodeBlocks, prefixed
 from ..grid import Grid
 from ..lexical import LOWER
 from ..name_spans import Span, acronym_cells, entity_spans, name_spans
@@ -160,7 +160,7 @@ def _type_blocks(grid: Grid) -> tuple[list[Block], list[Block]]:
     row = np.full(len(code), -1)
     row[used] = np.arange(len(used))
     link = [Block(tuple(columns), table, index), Block(tuple(titles[i] for i in used), None, row[index])]
-    null = [Block(tuple(f"type.{name}" for name in names[1:]), None, sides[0] - 1)]
+    null = [Block(prefixed("type.", names[1:]), None, sides[0] - 1)]
     return link, null
 
 

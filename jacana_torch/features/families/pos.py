@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..api import Block, NodeBlocks
+from ..api import Block, NodeBlocks, prefixed
 from ..grid import Grid
 from ..padded_grid import PaddedGrid
 from ..string_similarity import base_similarity
@@ -53,7 +53,7 @@ class Pos:
         neighbours = grid.shared("pos.neighbours", partial(_neighbours, grid, padded))
         link = (
             Block(
-                tuple(f"identical:{name}" for name in names),
+                prefixed("identical:", names),
                 None,
                 np.where(base >= 1.0, tag[grid.source_token], -1),
             ),
@@ -61,8 +61,8 @@ class Pos:
         )
         matched = np.where(grid.row_max(base) >= 0.9, tag, -1)
         null = (
-            Block(tuple(f"null:{name}" for name in names), None, tag),
-            Block(tuple(f"null_matched:{name}" for name in names), None, matched),
+            Block(prefixed("null:", names), None, tag),
+            Block(prefixed("null_matched:", names), None, matched),
         )
         return NodeBlocks(link, null)
 

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..api import Block, NodeBlocks
+from ..api import Block, NodeBlocks, prefixed
 from ..grid import Grid, Named
 from ..string_similarity import (
     FORM,
@@ -152,8 +152,8 @@ def _null(grid: Grid) -> tuple[Block, ...]:
     names, number = words.lexicon.named("string.null", lower_case(_short_word))
     return (
         Block(NULL_COLUMNS, values),
-        Block(tuple(f"class={c}" for c in WORD_CLASSES), None, word_classes),
-        Block(tuple(f"unmatched={c}" for c in WORD_CLASSES), None, np.where(same > 0, -1, word_classes)),
+        Block(prefixed("class=", WORD_CLASSES), None, word_classes),
+        Block(prefixed("unmatched=", WORD_CLASSES), None, np.where(same > 0, -1, word_classes)),
         Block(names, None, number[words.source]),
     )
 
