@@ -115,6 +115,12 @@ class SentencePair:
         """Return the pair with source and target exchanged."""
         return SentencePair(self.target, self.source, self.id)
 
+    def without_text(self) -> SentencePair:
+        """Return the pair without raw text: its tokens are final, and nothing tokenises it again."""
+        if self.source.text is None and self.target.text is None:
+            return self
+        return replace(self, source=replace(self.source, text=None), target=replace(self.target, text=None))
+
 
 @dataclass(frozen=True)
 class Alignment:

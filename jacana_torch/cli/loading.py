@@ -72,7 +72,7 @@ class Aligning:
 
     def prepare(self, batch: Batch) -> Batch:
         """Tokenise and annotate the pairs as the aligner needs them."""
-        pairs = list(map(tokenized if self.tokenise else _settled, batch))
+        pairs = list(map(tokenized if self.tokenise else SentencePair.without_text, batch))
         # A side without words has no links, and annotators need not know empty sentences.
         ready = iter(self.model.prepare([pair for pair in pairs if has_words(pair)]))
         return [next(ready) if has_words(pair) else pair for pair in pairs]
@@ -91,14 +91,6 @@ class Aligning:
 
 def has_words(pair: SentencePair) -> bool:
     return bool(pair.source.tokens and pair.target.tokens)
-
-
-def _settled(pair: SentencePair) -> SentencePair:
-    """Drop the raw text, which aligners would tokenise."""
-    source, target = (
-        side if side.text is None else Sentence(side.tokens, side.layers) for side in (pair.source, pair.target)
-    )
-    return SentencePair(source, target, pair.id)
 
 
 def _retokenised(given: SentencePair, pair: SentencePair) -> SentencePair:

@@ -12,7 +12,7 @@ examples:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """There are none."""
+    """This command has no options."""
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -88,8 +88,8 @@ def _items(
             return read_beside(source, name, text)
         if format.read is None:
             raise CorpusError(
-                f"{name} holds links without the sentences: read it together with them (text=), or evaluate it "
-                "against a file that has them",
+                f"{name} holds links without the sentences: evaluate it against a file that has them, or read it "
+                "together with one (text=)",
                 source.name,
             )
         return format.read(source)

@@ -44,17 +44,9 @@ def _pairs(text: Readable) -> Iterator[NumberedPair]:
             raise CorpusError(f"{name} holds links without the sentences: name a file that has them", source.name)
         for number, item in enumerate(read(source), start=1):
             if item is not None:
-                yield number, item if isinstance(item, CorpusError) else _settled(item.pair)
+                yield number, item if isinstance(item, CorpusError) else item.pair.without_text()
     finally:
         source.close()
-
-
-def _settled(pair: SentencePair) -> SentencePair:
-    """Drop the raw text: links belong to these tokens, so nothing may tokenise it again."""
-    if pair.source.text is None and pair.target.text is None:
-        return pair
-    source, target = (Sentence(side.tokens, side.layers) for side in (pair.source, pair.target))
-    return SentencePair(source, target, pair.id)
 
 
 def _two_files(source: Readable, target: Readable) -> Iterator[NumberedPair]:
@@ -65,7 +57,7 @@ def _two_files(source: Readable, target: Readable) -> Iterator[NumberedPair]:
         for line, sides in enumerate(both, start=1):
             if None in sides:
                 short, long = (files[0], files[1]) if sides[0] is None else (files[1], files[0])
-                raise CorpusError(f"ends after {line - 1} lines, and {long.name} goes on", short.name, line)
+                raise CorpusError(f"ends after {line - 1} lines, but {long.name} has more", short.name, line)
             yield _join(line, sides, files)
     finally:
         for file in files:
@@ -96,9 +88,11 @@ def _by_order(
 ) -> Iterator[Example | CorpusError]:
     for line, (links, numbered) in enumerate(zip_longest(items, pairs), start=1):
         if numbered is None:
-            raise CorpusError(f"a line more than there are pairs of text, which are {line - 1}", source.name, line)
+            raise CorpusError(f"has links for more pairs than the text, which has {line - 1}", source.name, line)
         if links is None:
-            raise CorpusError(f"ends after {line - 1} lines of links, and there are more pairs", source.name, line)
+            raise CorpusError(
+                f"ends after {line - 1} lines of links, but the text has more pairs", source.name, line
+            )
         pair = numbered[1]
         if isinstance(pair, CorpusError):
             yield pair

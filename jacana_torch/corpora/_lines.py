@@ -109,10 +109,12 @@ def parse_links(text: str, *, possible: bool = True) -> tuple[list[Link], list[L
     if not (_EITHER if possible else _SURE).fullmatch(text):
         for piece in _SPACE.split(text.strip(" \t")):
             if not _EITHER.fullmatch(piece):
-                raise ValueError(f"{quote(piece)} is not a link: a link is two positions from 0 on, as in 0-0")
+                raise ValueError(
+                    f"{quote(piece)} is not a link: a link is two positions, counted from 0, as in 0-0"
+                )
             if not _SURE.fullmatch(piece) and not possible:
                 raise ValueError(
-                    f"{quote(piece)} is a possible link, for which the format talp (--from talp) has room"
+                    f"{quote(piece)} is a possible link, which only the format talp can hold (--from talp)"
                 )
         text = text.replace("\t", " ")
     if "p" not in text:
@@ -137,8 +139,8 @@ def parse_pair(line: str, *, possible: bool) -> Example:
     if len(found) == 1:
         if looks_like_links(line):
             raise ValueError(
-                "the line has links but no sentences: this is an aligner's output, which can be evaluated against "
-                "a file that has them, or read together with one (text=)"
+                "the line has links but no sentences: this is an aligner's output; evaluate it against a file "
+                "that has them, or read it together with one (text=)"
             )
         raise ValueError(f"no tab and no ' ||| ' in {quote(line)}: expected source, target and links")
     if len(found) > 3:

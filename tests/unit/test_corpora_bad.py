@@ -182,7 +182,7 @@ def test_files_that_do_not_match(tmp_path):
     (tmp_path / "tagged").write_text("<s snum=1> a b </s>\n<s snum=3> c </s>\n")
     links = "0-0\n0-0\n"
     for text, says in (
-        (("e", "f"), r"f:2: ends after 1 lines, and .*e goes on"),
+        (("e", "f"), r"f:2: ends after 1 lines, but .*e has more"),
         (("f", "e"), r"f:2: ends after 1 lines"),
         (("e", "tagged"), "tagged:1: the sentence is number 1 here and None in"),
     ):
@@ -191,7 +191,7 @@ def test_files_that_do_not_match(tmp_path):
     pairs = "a\tb\n" * 3
     with pytest.raises(CorpusError, match="<stream>:3: ends after 2 lines of links"):
         list(corpora.read(io.StringIO(links), text=io.StringIO(pairs)))
-    with pytest.raises(CorpusError, match="<stream>:2: a line more"):
+    with pytest.raises(CorpusError, match="<stream>:2: has links for more pairs"):
         list(corpora.read(io.StringIO(links), text=io.StringIO("a\tb\n")))
     with pytest.raises(CorpusError, match="jsonl has its own text; links without are in naacl, pharaoh, talp"):
         list(corpora.read(io.StringIO("{}"), "jsonl", text=io.StringIO(pairs)))

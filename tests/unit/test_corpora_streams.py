@@ -171,7 +171,7 @@ def test_predictions_by_order_without_ids():
     ("data", "says"),
     [
         ("0-0\n0-0\n", "^<stream>:3: ends after 2 lines of links"),
-        ("0-0\n0-0\n\n\n", "^<stream>:4: a line more than there are pairs"),
+        ("0-0\n0-0\n\n\n", "^<stream>:4: has links for more pairs than the text"),
         ("0-0\n0-1\n\n", "^<stream>:2: link 0-1 is out of range for 3 x 1"),
         ("0-0\nx\n\n", "^<stream>:2: 'x' is not a link"),
         ("1 1 1\n4 1 1\n", "^<stream>:2: there is no sentence 4"),
