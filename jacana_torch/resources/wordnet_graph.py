@@ -1,7 +1,7 @@
 """WordNet as arrays: base forms as NLTK finds them, and the relations of many word pairs at once.
 
 wordnet_files.py compiles the database; this module only opens the arrays. Relations are joins of flat arrays:
-sparse matrices took 1.5 times as long, and importing scipy.sparse a third of the time to align one pair.
+sparse matrices were no faster, and importing scipy.sparse took a third of the time to align one pair.
 """
 
 from __future__ import annotations
@@ -210,22 +210,21 @@ class WordNet:
         """`related` of the queries numbered left[k] and right[k], and of right[k] and left[k]."""
         if depth < 1:
             raise ValueError(f"depth is {depth}; a hypernym is at least one step away")
-        knows = self.knows(queries)
-        asked = np.flatnonzero(knows[left] & knows[right])  # unknown words have no relations
-        one, other = left[asked], right[asked]
-        found = np.zeros((len(EDGES), 2 * len(asked)), dtype=bool)  # first from left to right, then back
         senses, word = self._flat_senses(queries)
         synset = self._synset_of[senses]
+        knows = np.bincount(word, minlength=len(queries)) > 0
+        asked = np.flatnonzero(knows[left] & knows[right])  # unknown words have no relations
+        one, other = left[asked], right[asked]
+        ways = np.zeros((len(EDGES), 2, len(left)), dtype=bool)  # from left to right, and back
         if len(asked):
             keys = np.concatenate([one * len(queries) + other, other * len(queries) + one])
             distinct, place = np.unique(keys, return_inverse=True)
-            found = self._connected(senses, synset, word, distinct, len(queries), depth)[:, place]
-        ways = found[:, : len(asked)], found[:, len(asked) :]
+            found = self._connected(senses, synset, word, distinct, len(queries), depth)
+            ways[:, :, asked] = found[:, place].reshape(len(EDGES), 2, -1)
         there, back = {}, {}
         for name, (edge, swapped) in _READ.items():
-            there[name], back[name] = np.zeros((2, len(left)), dtype=bool)
-            there[name][asked] = ways[swapped][EDGES.index(edge)]
-            back[name][asked] = ways[not swapped][EDGES.index(edge)]
+            there[name] = ways[EDGES.index(edge), int(swapped)]
+            back[name] = ways[EDGES.index(edge), int(not swapped)]
         there["sister"] = back["sister"] = np.zeros(len(left), dtype=bool)
         for start in range(0, len(asked), _PAIRS_AT_ONCE):  # bounded memory
             part = slice(start, start + _PAIRS_AT_ONCE)
