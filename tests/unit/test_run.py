@@ -15,6 +15,7 @@ from templates import corpus, layerless
 
 import jacana_torch
 from jacana_torch import corpora
+from jacana_torch.aligners.crf import Crf
 from jacana_torch.cli import hydra, main
 from jacana_torch.evaluate import score as score_of
 
@@ -146,6 +147,13 @@ def test_possible_links_count_with_the_option(train, files):
     )
     assert sure["gold_links"] == 40 and every["gold_links"] > 200
     assert sure["links"] == "sure" and every["links"] == "all"
+
+
+def test_the_aligner_is_built_once(train, monkeypatch):
+    built, initialise = [], Crf.__post_init__
+    monkeypatch.setattr(Crf, "__post_init__", lambda self: built.append(self) or initialise(self))
+    trained(train())
+    assert len(built) == 2, "one per direction"
 
 
 # Families and annotators
