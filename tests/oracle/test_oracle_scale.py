@@ -99,6 +99,25 @@ def test_the_only_way_to_the_end_may_be_one_that_had_long_looked_lost(dtype):
     assert best_paths(layout, flat)[0].tolist() == [1] * 60
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("spread", [10, 40, 60, 65, 80, 300, 400, 600, 645, 700])
+def test_a_state_as_unlikely_as_can_be_made_up_for(spread, dtype):
+    """Every step costs half the spread, and state 2 all of it, but it alone gains half the spread on its way to 3."""
+    states = 30
+    (layout, _), never = batch([3], [states]), -3000.0
+    node = torch.full((3, states), never, dtype=torch.float64)
+    node[0, 1] = node[1, 1] = node[2, 3] = 0.0
+    node[1, 2] = -float(spread)
+    edge = torch.full((states, states), -spread / 2, dtype=torch.float64)
+    edge[2, 3] = spread / 2
+    outer = torch.zeros(states, dtype=torch.float64)
+    flat = [torch.cat([node[:, 0], node[:, 1:].reshape(-1)]), edge.reshape(-1), outer, outer]
+    for library in ([x.to(dtype) for x in flat], [x.to(dtype).numpy() for x in flat]):
+        nodes, log_z = posteriors(layout, library)
+        assert log_z.tolist() == pytest.approx([-spread + np.log(2)], abs=1e-4)
+        assert node_rows(layout, nodes)[0][1, 1:3] == pytest.approx([0.5, 0.5], abs=1e-4)
+
+
 def test_half_precision_scores_are_computed_in_float32():
     layout, flat = batch([20, 7], [12], 3, 2)
     flat = [x.to(torch.bfloat16) for x in flat]
