@@ -1,4 +1,4 @@
-"""Explanations against what training multiplies, against every path of small chains, and against `align`."""
+"""Explanations against the weights of training, against all paths of small chains, and against `align`."""
 
 from __future__ import annotations
 
@@ -70,9 +70,9 @@ def test_contributions_add_up_to_the_node_scores_of_every_cell(name):
     chains = model.aligner.forward, model.aligner.backward
     weights = [dict(zip(crf.names, crf.weights, strict=True)) for crf in chains]
     for pair in pairs(model, 50):
-        grid, told = Grid([pair]), model.explain(pair)
+        grid, explanation = Grid([pair]), model.explain(pair)
         quick = node_scores(Grid([pair]), *(crf.scorer() for crf in chains))  # in single precision here and there
-        sides = zip(told.directions, chains, weights, (grid, grid.flipped()), quick, strict=True)
+        sides = zip(explanation.directions, chains, weights, (grid, grid.flipped()), quick, strict=True)
         for direction, crf, weight, seen, scores in sides:
             expected = matrix_scores(crf, seen)
             assert np.abs(expected[:, 0] - scores[: len(expected)]).max() < 1e-5
@@ -101,21 +101,21 @@ def assert_margin_adds_up(choice: Choice) -> None:
     assert choice.token not in {moved.token for moved in margin.moved}
 
 
-def test_what_is_explained_is_what_align_finds(core):
+def test_explanations_are_of_the_links_that_align_finds(core):
     found = pairs(core, 80)
     for join in (None, "union", "intersection", "backward"):
         aligned = core.align(found, join)
-        for told, alignment in zip(core.explanations(found, join), aligned, strict=True):
-            assert told.alignment == alignment
-            for link in told.links():
-                chance = alignment.confidence[link.source, link.target]
-                assert link.linked and link.confidence == pytest.approx(chance, abs=1e-6)
+        for explanation, alignment in zip(core.explanations(found, join), aligned, strict=True):
+            assert explanation.alignment == alignment
+            for link in explanation.links():
+                probability = alignment.confidence[link.source, link.target]
+                assert link.linked and link.confidence == pytest.approx(probability, abs=1e-6)
     forward, backward = core.aligner.directions(found)
-    for told, *directions in zip(core.explanations(found), forward, backward, strict=True):
-        for direction, alignment in zip(told.directions, directions, strict=True):
+    for explanation, *directions in zip(core.explanations(found), forward, backward, strict=True):
+        for direction, alignment in zip(explanation.directions, directions, strict=True):
             assert direction.alignment == alignment
-            for link, chance in alignment.confidence.items():
-                assert direction.alignment.confidence[link] == pytest.approx(chance, abs=1e-4)
+            for link, probability in alignment.confidence.items():
+                assert direction.alignment.confidence[link] == pytest.approx(probability, abs=1e-4)
 
 
 def every_path(crf: Crf, pair: SentencePair) -> dict[tuple[int, ...], float]:
@@ -137,11 +137,11 @@ def every_path(crf: Crf, pair: SentencePair) -> dict[tuple[int, ...], float]:
 @pytest.mark.parametrize(
     "sides", [("old dogs sleep", "the old dog sleeps"), ("red red car", "car red"), ("yes", "no never")]
 )
-def test_rivals_margins_and_posteriors_are_those_of_all_paths(core, sides):
+def test_competitors_margins_and_posteriors_agree_with_enumeration(core, sides):
     pair = SentencePair(*(Sentence(tuple(side.split())) for side in sides))
-    told = core.explain(pair)
+    explanation = core.explain(pair)
     for direction, crf, seen in zip(
-        told.directions, (core.aligner.forward, core.aligner.backward), (pair, pair.flip()), strict=True
+        explanation.directions, (core.aligner.forward, core.aligner.backward), (pair, pair.flip()), strict=True
     ):
         paths = every_path(crf, seen)
         log_z = np.logaddexp.reduce(list(paths.values()))
@@ -149,16 +149,16 @@ def test_rivals_margins_and_posteriors_are_those_of_all_paths(core, sides):
         for token, state in itertools.product(range(len(seen.source)), range(len(seen.target) + 1)):
             choice = direction.choice(token, state - 1 if state else None)
             assert choice.chosen == (best[token] == state)
-            chance = sum(math.exp(score - log_z) for path, score in paths.items() if path[token] == state)
-            assert choice.posterior == pytest.approx(chance, abs=1e-6)
+            probability = sum(math.exp(score - log_z) for path, score in paths.items() if path[token] == state)
+            assert choice.posterior == pytest.approx(probability, abs=1e-6)
 
             def through(s, token=token, paths=paths) -> tuple[float, tuple[int, ...]]:
                 return max((score, path) for path, score in paths.items() if path[token] == s)
 
             others = [s for s in range(len(seen.target) + 1) if s != state]
-            rival = max(others, key=through) if choice.chosen else best[token]
-            assert choice.rival == (rival - 1 if rival else None)
-            (here, path), (there, other) = through(state), through(rival)
+            competitor = max(others, key=through) if choice.chosen else best[token]
+            assert choice.rival == (competitor - 1 if competitor else None)
+            (here, path), (there, other) = through(state), through(competitor)
             assert choice.margin.value == pytest.approx(here - there, abs=EXACT)
             moved = {(m, a - 1, b - 1) for m, (a, b) in enumerate(zip(path, other, strict=True))
                      if a != b and m != token}  # fmt: skip
@@ -193,7 +193,7 @@ def test_the_best_path_through_every_state(seed, m, s):
         assert found.competitor(position, state) == competitor
 
 
-def test_reasons_are_a_sequence_the_strongest_first():
+def test_reasons_are_a_sequence_sorted_by_strength():
     names = ["a.x", "b.y", "c.z"]
     some = Reasons(names, np.array([0, 2]), np.array([1.0, 2.0]), np.array([0.5, -3.0]))
     other = Reasons(names, np.array([1, 2]), np.array([1.0, 2.0]), np.array([7.0, -3.0]))
@@ -210,7 +210,7 @@ def test_reasons_are_a_sequence_the_strongest_first():
 
 
 @given(st.integers(0, 10_000))
-def test_reasons_of_cells_are_the_blocks_written_out(seed):
+def test_reasons_of_cells_agree_with_dense_blocks(seed):
     """Tables and one-hot columns, with and without an index, cells that have no row, features named twice."""
     random, cells, names = np.random.default_rng(seed), 7, [f"x.{k}" for k in range(6)]
     weights, blocks, expected = random.normal(size=6), [], np.zeros((cells, 6))
@@ -249,7 +249,7 @@ def test_an_alignment_explains_itself(core):
     assert union.explain(0, 2).to_dict() == core.explain(SENTENCES, "union").link(0, 2).to_dict()
 
 
-def test_an_alignment_notices_that_its_model_has_changed():
+def test_an_alignment_refuses_to_explain_after_its_model_changed():
     model = jt.load("core")
     (alignment,) = model.align([SENTENCES])
     state = model.aligner.state()
@@ -260,14 +260,14 @@ def test_an_alignment_notices_that_its_model_has_changed():
         alignment.explain(0, 2)
 
 
-def test_verdicts_say_what_became_of_the_two_directions(core):
+def test_verdicts_describe_the_combination_of_directions(core):
     seen = set()
     for join in ("union", "intersection", "grow-diag-final", "forward", "backward"):
-        for told in core.explanations(pairs(core, 40), join):
-            assert told.symmetrizer == join
-            forward, backward = (direction.alignment.sure for direction in told.directions)
+        for explanation in core.explanations(pairs(core, 40), join):
+            assert explanation.symmetrizer == join
+            forward, backward = (direction.alignment.sure for direction in explanation.directions)
             for link in sorted(forward | backward | {(0, 0)}):
-                verdict, linked = told.link(*link).verdict, link in told.alignment.sure
+                verdict, linked = explanation.link(*link).verdict, link in explanation.alignment.sure
                 have = [side for side, links in (("forward", forward), ("backward", backward)) if link in links]
                 assert verdict.startswith(
                     {0: "neither direction", 1: f"only the {[*have, ''][0]} direction", 2: "both directions"}[
@@ -282,43 +282,49 @@ def test_verdicts_say_what_became_of_the_two_directions(core):
 
 def test_one_direction_alone_is_explained(core):
     alone = type(core)(core.aligner.backward)
-    told = alone.explain(SENTENCES)
-    assert [direction.name for direction in told.directions] == ["forward"] and told.symmetrizer is None
-    assert told.alignment == alone.align([SENTENCES])[0]
-    assert told.link(0, 2).backward is None and told.link(0, 2).forward.chosen
+    explanation = alone.explain(SENTENCES)
+    assert [direction.name for direction in explanation.directions] == [
+        "forward"
+    ] and explanation.symmetrizer is None
+    assert explanation.alignment == alone.align([SENTENCES])[0]
+    assert explanation.link(0, 2).backward is None and explanation.link(0, 2).forward.chosen
 
 
-def test_those_without_reasons_say_so_kindly():
+def test_aligners_without_reasons_give_a_note():
     model = jt.load("bag_of_words") if "bag_of_words" in {i.name for i in persist.untrained()} else jt.load("ted")
-    told = model.explain((["red", "car"], ["car"]))
-    assert told.directions == () and "gives no reasons" in told.note and told.note in told.to_text()
-    link = told.link(1, 0)
+    explanation = model.explain((["red", "car"], ["car"]))
+    assert (
+        explanation.directions == ()
+        and "gives no reasons" in explanation.note
+        and explanation.note in explanation.to_text()
+    )
+    link = explanation.link(1, 0)
     assert link.linked and link.forward is link.backward is None
-    json.dumps(told.to_dict(), allow_nan=False)
+    json.dumps(explanation.to_dict(), allow_nan=False)
     with pytest.raises(ConfigError, match="nothing to symmetrize"):
         model.explain((["red"], ["red"]), "union")
 
 
-def test_what_cannot_be_asked_is_told(core):
-    told = core.explain(SENTENCES)
+def test_bad_requests_are_errors(core):
+    explanation = core.explain(SENTENCES)
     for i, j, side in ((-1, 0, "source"), (99, 0, "source"), (0, 99, "target")):
         with pytest.raises(ConfigError, match=f"no {side} token"):
-            told.link(i, j)
+            explanation.link(i, j)
     with pytest.raises(ConfigError, match="no symmetrizer"):
         core.explain(SENTENCES, "magic")
     empty = core.explain((["a"], []))
     assert empty.links() == [] and "no words" in empty.note and "no words" in empty.to_text()
 
 
-def test_the_command_tells_the_same(cli, core):
+def test_the_command_prints_the_same(cli, core):
     code, out, err = cli("explain", *SENTENCES, "--model", "core")
-    told = core.explain(SENTENCES)
-    assert (code, out) == (0, f"{told.to_text()}\n") and not err
+    explanation = core.explain(SENTENCES)
+    assert (code, out) == (0, f"{explanation.to_text()}\n") and not err
     code, out, _ = cli("explain", *SENTENCES, "--model", "core", "--json", "--top", "2", "--symmetrize", "union")
     assert code == 0 and json.loads(out) == core.explain(SENTENCES, "union").to_dict(2)
     asked = ("--why", "bought", "Purchased", "--why", "0", "2", "--link", "1-0", "--top", "4")
     code, out, _ = cli("explain", *SENTENCES, "--model", "core", *asked)
-    expected = [told.link(i, j).to_text(4) for i, j in ((1, 0), (1, 3), (0, 2))]
+    expected = [explanation.link(i, j).to_text(4) for i, j in ((1, 0), (1, 3), (0, 2))]
     assert code == 0 and out == "\n\n".join(expected) + "\n"
     code, out, _ = cli("explain", "a b-c", "b-c", "--model", "core", "--pretokenized", "--json")
     assert json.loads(out)["source"] == ["a", "b-c"]
@@ -336,6 +342,6 @@ def test_the_command_tells_the_same(cli, core):
         (["a", "b", "--model", "nothing/here"], "no model"),
     ],
 )
-def test_the_command_tells_mistakes(cli, arguments, message):
+def test_the_command_reports_bad_arguments(cli, arguments, message):
     code, out, err = cli("explain", *arguments, *([] if "--model" in arguments else ["--model", "core"]))
     assert (code, out) == (2, "") and message in err and "Traceback" not in err
