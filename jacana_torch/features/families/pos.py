@@ -51,19 +51,13 @@ class Pos:
         names, number = words.lexicon.named("pos", _lower)
         tag = number[words.source]
         neighbours = grid.shared("pos.neighbours", partial(_neighbours, grid, padded))
+        identical = np.where(base >= 1.0, tag[grid.source_token], -1)
+        matched = np.where(grid.row_max(base) >= 0.9, tag, -1)
         link = (
-            Block(
-                prefixed("identical:", names),
-                None,
-                np.where(base >= 1.0, tag[grid.source_token], -1),
-            ),
+            Block(prefixed("identical:", names), None, identical),
             Block(NEIGHBOUR_COLUMNS, neighbours, padded.place),
         )
-        matched = np.where(grid.row_max(base) >= 0.9, tag, -1)
-        null = (
-            Block(prefixed("null:", names), None, tag),
-            Block(prefixed("null_matched:", names), None, matched),
-        )
+        null = Block(prefixed("null:", names), None, tag), Block(prefixed("null_matched:", names), None, matched)
         return NodeBlocks(link, null)
 
 
