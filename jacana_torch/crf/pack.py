@@ -126,7 +126,8 @@ class Pack:
     @cached_property
     def last(self) -> np.ndarray:
         """[G] the last row of each group."""
-        return starts(np.array(self.alive))[self.lengths[:, 0]] + np.arange(len(self.lengths))
+        last: np.ndarray = starts(np.array(self.alive))[self.lengths[:, 0]] + np.arange(len(self.lengths))
+        return last
 
     @cached_property
     def chains(self) -> tuple[np.ndarray, np.ndarray]:
