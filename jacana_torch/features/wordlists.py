@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable
 from functools import lru_cache
 
+_CACHED = 1 << 14  # words: a batch has some 5,000, most of them in other batches too
+
 FUNCTION_WORDS = frozenset(
     """a an the this that these those some any each every no all both either neither such
     i me my mine myself you your yours yourself he him his himself she her hers herself it its itself we us our
@@ -82,7 +84,7 @@ _VARIANTS = {
 }  # fmt: skip
 
 
-@lru_cache(maxsize=1 << 13)
+@lru_cache(maxsize=_CACHED)
 def variant(lower: str) -> str:
     """The one spelling that stands for all: `U.S.` and `us`, `%` and `percent`, `n't` and `not`."""
     if lower.isalpha():
@@ -93,7 +95,7 @@ def variant(lower: str) -> str:
     return _VARIANTS.get(plain, plain)
 
 
-@lru_cache(maxsize=1 << 13)
+@lru_cache(maxsize=_CACHED)
 def stem(word: str) -> str:
     """The Snowball English stem of a lower-case word."""
     return _stemmer()(word)
@@ -125,7 +127,7 @@ def is_punctuation(word: str) -> bool:
 WORD_CLASSES = ("punct", "number", "function", "name", "content")
 
 
-@lru_cache(maxsize=1 << 13)
+@lru_cache(maxsize=_CACHED)
 def word_class(word: str) -> str:
     """Which of the WORD_CLASSES (a name is capitalised): what decides how a word is usually aligned."""
     lower = word.lower()

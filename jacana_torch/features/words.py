@@ -1,8 +1,9 @@
 """Words and pairs of words of one batch: what families compute once for each, however often it occurs.
 
-Nothing outlives its batch, so results never depend on what was aligned before. A table of word pairs that did
-outlive it was measured: over 20,000 pairs of sentences it saved 7% of the CPU time of `core` and none of
-`standard`, for a hash table with room for half a million pairs.
+Nothing outlives its batch, so results never depend on what was aligned before. A hash table of word pairs that did
+outlive it cost as much as it saved: aligning 20,000 pairs of sentences took 13.1 s of CPU time with it and 14.2 s
+without in `core`, 38.0 s and 38.7 s in `standard`; 5,000 took 3.3 s and 3.6 s, 9.6 s and 9.5 s; 1,000 took less
+without it.
 """
 
 from __future__ import annotations

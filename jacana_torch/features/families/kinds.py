@@ -22,6 +22,7 @@ from .context import Context, are_content
 
 _STOPS = frozenset(".!?;:")
 # In this order: two identical words of different classes (`US` and `us`) count as the first of them.
+_FUNCTION_KIND = {word: name for name, words in FUNCTION_KINDS.items() for word in words}
 WORD_KINDS = ("comma", "stop", *FUNCTION_KINDS, *WORD_CLASSES)
 _IS_FUNCTION = np.isin(WORD_KINDS, ("function", *FUNCTION_KINDS))
 _IS_PUNCT = np.isin(WORD_KINDS, ("comma", "stop", "punct"))
@@ -103,9 +104,7 @@ def _index_of(cells: np.ndarray, size: int) -> np.ndarray:
 def word_kind(word: str) -> int:
     """Which of the WORD_KINDS a word belongs to."""
     name = "comma" if word == "," else "stop" if word in _STOPS else word_class(word)
-    for function, words in FUNCTION_KINDS.items():
-        name = function if word.lower() in words else name
-    return WORD_KINDS.index(name)
+    return WORD_KINDS.index(_FUNCTION_KIND.get(word.lower(), name))
 
 
 def _word_kinds(words: Sequence[str]) -> np.ndarray:

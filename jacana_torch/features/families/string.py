@@ -91,6 +91,7 @@ def _classes(words: Sequence[str]) -> np.ndarray:
     return np.array(list(map(WORD_CLASSES.index, map(word_class, words))), dtype=np.int64)
 
 
+@lru_cache(maxsize=1 << 13)
 def _phonetic(word: str) -> str:
     import jellyfish
 
