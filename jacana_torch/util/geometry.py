@@ -68,15 +68,6 @@ class Geometry:
         self.source_position, self.target_position = positions(n_source), positions(n_target)
         self.n_tokens, self.n_cells = len(self.source_pair), int((n_source * n_target).sum())
 
-    @property
-    def transposed(self) -> Geometry:
-        """The geometry of the flipped pairs."""
-        return Geometry(self.n_target, self.n_source)
-
-    def part(self, pairs: slice) -> Geometry:
-        """The geometry of some consecutive pairs alone."""
-        return Geometry(self.n_source[pairs], self.n_target[pairs])
-
     def spans(self, pairs: slice) -> tuple[slice, slice, slice]:
         """The source tokens, the target tokens and the cells of consecutive pairs `start:stop`."""
         lengths = self.n_source, self.n_target, self.n_source * self.n_target
@@ -108,7 +99,7 @@ class Geometry:
 
     @cached_property
     def by_column(self) -> Ints:
-        """[C] cells in the order of their target tokens: `values[by_column]` is in the transposed order."""
+        """[C] cells in the order of their target tokens: `values[by_column]` is in the order of the flipped pairs."""
         height = self.n_source[self.target_pair]
         first = self.cell_start[self.target_pair] + self.target_position
         return np.repeat(first, height) + positions(height) * np.repeat(self.n_target[self.target_pair], height)

@@ -1,4 +1,4 @@
-"""Scores of whole models, remembered and in parts, against features written out and multiplied."""
+"""Scores of whole models, in parts, against features written out and multiplied."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ POOL = mixed(21, 12)
 
 @settings(max_examples=10)
 @given(st.lists(st.sampled_from(range(len(POOL))), min_size=1, max_size=12), st.booleans())
-def test_a_pair_scores_the_same_in_any_company(chosen, warm):
+def test_a_pair_scores_the_same_in_any_batch(chosen, warm):
     """In any order, also several times over, after other batches and before any."""
     if not SCORERS:
         SCORERS.extend([MODEL.scorer(), [per_pair([x], *node_scores(Grid([x]), MODEL.scorer()))[0] for x in POOL]])
@@ -162,7 +162,7 @@ def assert_both_ways(families, seed: int, tolerance: float) -> None:
 
 
 def test_with_vectors(tmp_path, monkeypatch, part_places):
-    """Single precision in the vectors themselves: products of other company differ in the last bits."""
+    """Single precision in the vectors themselves: products in other batches differ in the last bits."""
     known = sorted({t for x in mixed(7) for t in (*x.source.tokens, *x.target.tokens)})[::2]
     numbers = np.random.default_rng(0)
     path = tmp_path / "some.txt"
