@@ -13,9 +13,8 @@ from ..errors import ConfigError
 from ..symmetrize import BY_LINKS, Symmetrizer, name_of, symmetrizer
 from ..types import Alignment, Example, SentencePair, resources_of
 from .base import CannotExplain, OneWay, Trainable, TrainingReport, Watcher
-from .combination import Combination
 from .crf import Crf
-from .posterior import Posterior, aligned, both_ways
+from .posterior import Combination, Posterior, aligned, both_ways
 
 if TYPE_CHECKING:
     from ..explain import Explanation

@@ -13,19 +13,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..crf.arrays import usable_device
 from ..crf.kernel import Flat
 from ..crf.layout import Layout
 from ..crf.links import decoded
 from ..crf.scores import ChainScores, RawBlock, Scorer, known_columns, node_scores, numbered
-from ..crf.state_space import PLAIN, REMEMBERING
-from ..crf.states import POLICIES, readings
+from ..crf.states import PLAIN, POLICIES, REMEMBERING, readings
 from ..errors import ConfigError, ModelError
 from ..features.api import Block, EdgeFamily, Grouped, NodeFamily
 from ..features.featureset import FeatureBatch, FeatureSet, join
 from ..features.grid import grids
 from ..symmetrize import Symmetrizer
 from ..types import Alignment, Example, SentencePair
-from ..util.device import usable_device
 from ..util.geometry import Geometry
 from .base import Step, TrainingReport, Watcher, learnable
 
@@ -59,9 +58,9 @@ class Crf:
     `cost_null`, `cost_link`  softmax-margin cost of a wrong state where gold is NULL, where gold is a link.
     `policy`      which link trains where a source token has several (see crf/states.py); if several policies are
                   named, each chooses for an equal share.
-    `remember`    whether NULL remembers the last link, so that jumps go on across it (see crf/state_space.py).
-    `prune`       columns that change no score by this much (weight times value) are removed, and the others trained
-                  further.
+    `remember`    whether NULL remembers the last link, so that jumps go on across it (see crf/states.py).
+    `prune`       columns that change no score by this much (weight times value) are removed, and the others
+                  trained further.
     `start`       initial value of all weights; the optimum does not depend on it.
     `batch_cells` how many lattice cells go through inference at once.
     """
@@ -82,25 +81,26 @@ class Crf:
     device: str = "cpu"
     part: str = "forward"
     names: list[str] = field(default_factory=list, repr=False)
-    weights: np.ndarray = field(default_factory=lambda: np.zeros(0), repr=False)
+    weights: np.ndarray = field(default_factory=partial(np.zeros, 0), repr=False)
 
     def __post_init__(self) -> None:
         self.features = FeatureSet(self.families, self.drop, gaps=self.remember)
         self._scorer: Scorer | None = None
-        priors = [self.l2, *self.priors.values()]
-        if not all(0 < factor < np.inf for factor in priors):
+        priors = np.array([self.l2, *self.priors.values()], dtype=np.float64)
+        if not ((priors > 0) & (priors < np.inf)).all():
             raise ConfigError(
                 f"l2={self.l2}, priors={dict(self.priors)}: all must be positive, or the optimum is not unique"
             )
-        at_least = {"cost_null": 0, "cost_link": 0, "prune": 0, "max_iterations": 1, "batch_cells": 1}
-        for name, least in at_least.items():
-            if not least <= getattr(self, name) < np.inf:
-                raise ConfigError(f"{name}={getattr(self, name)}: must be at least {least}, and finite")
+        for name, value, least in (
+            ("cost_null", self.cost_null, 0), ("cost_link", self.cost_link, 0), ("prune", self.prune, 0),
+            ("max_iterations", self.max_iterations, 1), ("batch_cells", self.batch_cells, 1),
+        ):  # fmt: skip
+            if not least <= value < np.inf:
+                raise ConfigError(f"{name}={value}: must be at least {least}, and finite")
         if not (0 < self.tolerance < 1 and np.isfinite(self.start)):
             raise ConfigError(f"tolerance={self.tolerance}, start={self.start}: between 0 and 1, and finite")
-        several = isinstance(self.policy, Sequence) and not isinstance(self.policy, str)
-        self._policies: list[str] = list(self.policy) if several else [self.policy]  # type: ignore[list-item]
-        if not self._policies or not all(policy in tuple(POLICIES) for policy in self._policies):
+        self._policies = [self.policy] if isinstance(self.policy, str) else list(self.policy)
+        if not self._policies or not {*self._policies} <= {*POLICIES}:
             raise ConfigError(f"policy={self.policy!r}: one or several of {', '.join(POLICIES)}")
         self.device = usable_device(self.device)
 

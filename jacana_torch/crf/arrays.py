@@ -6,11 +6,14 @@ aligning two thousand pairs; PyTorch serves training and every other device.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
 
+from ..errors import ConfigError
 from ..util.geometry import starts
 
 Array = Any  # np.ndarray or torch.Tensor
@@ -32,8 +35,7 @@ class Arrays(Protocol):
     def concatenate(self, parts: Sequence[Array]) -> Array: ...
     def split(self, x: Array, sizes: Sequence[int]) -> Sequence[Array]: ...
     def log(self, x: Array) -> Array: ...
-    def exp(self, x: Array) -> Array:
-        """Exponentiate in place."""
+    def exp(self, x: Array, out: Array) -> Array: ...
 
     def add(self, x: Array, y: Array, out: Array) -> Array: ...
     def multiply(self, x: Array, y: Array, out: Array) -> Array: ...
@@ -58,14 +60,10 @@ class Arrays(Protocol):
     def windows(self, flat: Array, width: int, first: Array) -> Array:
         """Return [len(first), width]: consecutive entries of a vector from each place on, one copy a row."""
 
-    def largest_of_runs(self, x: Array, runs: np.ndarray, run_of: np.ndarray, least: Array) -> Array:
-        """Return the maximum of each run of these lengths and of the entry of `least` beside it.
+    def largest_of_runs(self, x: Array, runs: np.ndarray, least: Array) -> Array:
+        """Return the maximum of each run of these lengths and of the entry of `least` beside it."""
 
-        `run_of` is the run of each entry: PyTorch goes by this, NumPy by the lengths.
-        """
-
-    def repeat(self, x: Array, runs: np.ndarray, run_of: np.ndarray) -> Array:
-        """Return for each entry the value of its run."""
+    def repeat(self, x: Array, runs: np.ndarray) -> Array: ...
 
     def sums(self, key: Array, x: Array, size: int) -> Array:
         """Add entries up by key."""
@@ -78,10 +76,10 @@ class Arrays(Protocol):
 class NumpyArrays:
     """NumPy on the CPU."""
 
-    index: Any = staticmethod(lambda numbers: numbers)
-    host: Any = staticmethod(lambda x: x)
-    cast: Any = staticmethod(lambda x, dtype: x.astype(dtype, copy=False))
-    copy: Any = staticmethod(lambda x, dtype: x.astype(dtype))
+    index: Any = staticmethod(np.asarray)
+    host: Any = staticmethod(np.asarray)
+    cast: Any = staticmethod(np.asarray)
+    copy: Any = staticmethod(np.array)
     dtype: Any = staticmethod(lambda x: x.dtype.name)
     empty: Any = staticmethod(np.empty)
     zeros: Any = staticmethod(np.zeros)
@@ -91,29 +89,27 @@ class NumpyArrays:
     add: Any = staticmethod(np.add)
     multiply: Any = staticmethod(np.multiply)
     matmul: Any = staticmethod(np.matmul)
-    take: Any = staticmethod(lambda x, rows: x[rows])
-    argmax: Any = staticmethod(lambda x: x.argmax(-1))
+    take: Any = staticmethod(operator.getitem)
+    argmax: Any = staticmethod(partial(np.argmax, axis=-1))
+    exp: Any = staticmethod(np.exp)
+    repeat: Any = staticmethod(np.repeat)
+    logsumexp: Any = staticmethod(np.logaddexp.reduce)
+    largest: Any = staticmethod(partial(np.maximum.reduce, axis=0))
     add_at: Any = staticmethod(np.add.at)
     sums: Any = staticmethod(np.bincount)
 
-    def exp(self, x: Array) -> Array:
-        return np.exp(x, out=x)
-
-    def logsumexp(self, x: Array, axis: int) -> Array:
-        return np.logaddexp.reduce(x, axis=axis)
-
     def total(self, x: Array, out: Array) -> None:
         np.matmul(x, np.ones((x.shape[-1], 1), x.dtype), out=out)  # a sum would start anew for each short row
-
-    def largest(self, x: Array, out: Array) -> None:
-        np.maximum.reduce(x, axis=0, out=out)
 
     def add_product(self, total: Array, x: Array, y: Array) -> None:
         total += x @ y
 
     def split(self, x: Array, sizes: Sequence[int]) -> Sequence[Array]:
-        ends = np.cumsum(sizes).tolist()
-        return [x[end - size : end] for size, end in zip(sizes, ends, strict=True)]
+        parts, begin = [], 0
+        for size in sizes:
+            parts.append(x[begin : begin + size])
+            begin += size
+        return parts
 
     def take_last(self, x: Array, at: Array, out: Array) -> None:
         np.ascontiguousarray(x).take(at, axis=-1, out=out, mode="clip")
@@ -123,14 +119,11 @@ class NumpyArrays:
         shape = (max(len(flat) - width + 1, 0), width)
         return np.lib.stride_tricks.as_strided(flat, shape, (step, step), writeable=False)[first]
 
-    def largest_of_runs(self, x: Array, runs: np.ndarray, run_of: np.ndarray, least: Array) -> Array:
+    def largest_of_runs(self, x: Array, runs: np.ndarray, least: Array) -> Array:
         some, out = np.flatnonzero(runs), least.copy()
         if len(some):
             out[some] = np.maximum(out[some], np.maximum.reduceat(x, starts(runs)[some]))
         return out
-
-    def repeat(self, x: Array, runs: np.ndarray, run_of: np.ndarray) -> Array:
-        return np.repeat(x, runs)
 
     def fill(self, x: Array, where: Array, values: Array) -> None:
         np.copyto(x, values, where=where)
@@ -146,7 +139,8 @@ class TorchArrays:
         import torch
 
         self._torch, self._device = torch, device
-        self._sent: dict[int, tuple[np.ndarray, Array]] = {}
+        self._sent: dict[int, tuple[np.ndarray, Array]] = {}  # by id, with what keeps the id
+        self._run: dict[int, tuple[np.ndarray, Array]] = {}
         self.concatenate: Any = torch.cat
         self.split: Any = torch.split
         self.log: Any = torch.log
@@ -183,8 +177,8 @@ class TorchArrays:
     def dtype(self, x: Array) -> str:
         return str(x.dtype).removeprefix("torch.")
 
-    def exp(self, x: Array) -> Array:
-        return x.mul_(1.4426950408889634).exp2_()  # exp has a slow path for -inf and tiny results
+    def exp(self, x: Array, out: Array) -> Array:
+        return self._torch.mul(x, 1.4426950408889634, out=out).exp2_()  # exp is slow for -inf and tiny results
 
     def add_product(self, total: Array, x: Array, y: Array) -> None:
         total.baddbmm_(x, y)
@@ -207,11 +201,16 @@ class TorchArrays:
     def windows(self, flat: Array, width: int, first: Array) -> Array:
         return flat.as_strided((max(len(flat) - width + 1, 0), width), (1, 1)).index_select(0, first)
 
-    def largest_of_runs(self, x: Array, runs: np.ndarray, run_of: np.ndarray, least: Array) -> Array:
-        return least.scatter_reduce(0, self.index(run_of), x, "amax")
+    def largest_of_runs(self, x: Array, runs: np.ndarray, least: Array) -> Array:
+        return least.scatter_reduce(0, self._run_of(runs), x, "amax")
 
-    def repeat(self, x: Array, runs: np.ndarray, run_of: np.ndarray) -> Array:
-        return x.index_select(0, self.index(run_of))
+    def repeat(self, x: Array, runs: np.ndarray) -> Array:
+        return x.index_select(0, self._run_of(runs))
+
+    def _run_of(self, runs: np.ndarray) -> Array:
+        if id(runs) not in self._run:
+            self._run[id(runs)] = runs, self._torch.repeat_interleave(self.index(runs))
+        return self._run[id(runs)][1]
 
     def sums(self, key: Array, x: Array, size: int) -> Array:
         return x.new_zeros(size).index_add_(0, key, x)
@@ -231,7 +230,20 @@ def arrays_of(x: Array) -> Arrays:
 def placed(flat: Sequence[Array], device: str, dtype: str) -> list[Array]:
     """Return NumPy arrays as the library that serves a device takes them."""
     if device == "cpu":
-        return [np.asarray(x, dtype) for x in flat]
+        return list(map(partial(np.asarray, dtype=dtype), flat))
     import torch
 
     return [torch.as_tensor(x, dtype=getattr(torch, dtype), device=device) for x in flat]
+
+
+def usable_device(device: str) -> str:
+    """Return the device if torch can use it here; else raise an error that says why not."""
+    if device != "cpu":  # the check starts the driver, so only if there is a question
+        import torch
+
+        try:
+            torch.zeros(1, dtype=torch.float64, device=device)
+        except (RuntimeError, AssertionError, NotImplementedError, TypeError) as error:
+            reason = (str(error).splitlines() or ["unknown"])[0]
+            raise ConfigError(f"the device {device!r} cannot be used here ({reason}): try cpu") from None
+    return device

@@ -20,6 +20,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from operator import attrgetter
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -27,8 +28,7 @@ import numpy as np
 from ..errors import JacanaError
 from ..util.geometry import Geometry
 from .arrays import Array, Arrays, arrays_of
-from .layout import Layout
-from .pack import Pack, packs
+from .layout import Layout, Pack, packs
 
 T = TypeVar("T")
 Flat = Sequence[Array]  # nodes, edges, starts and ends, as a Layout has them
@@ -85,8 +85,9 @@ def pace(spread: float, states: int, dtype: str) -> tuple[str, int]:
 
 def step_scores(layout: Layout, flat: Flat, ns: Arrays) -> Array:
     """Return all transition scores in one vector: edges, starts, ends, -inf and 0, as a layout numbers them."""
-    steps = ns.zeros((sum(len(x) for x in flat[1:]) + 2,), "float64")
-    steps[:-2], steps[-2] = ns.concatenate(flat[1:]), -math.inf
+    scores = ns.concatenate(flat[1:])
+    steps = ns.zeros((len(scores) + 2,), "float64")
+    steps[:-2], steps[-2] = scores, -math.inf
     return steps
 
 
@@ -95,6 +96,7 @@ class Chains:
 
     def __init__(self, layout: Layout, packed: Sequence[Pack], ns: Arrays) -> None:
         self.layout, self.packs, self._ns = layout, packed, ns
+        self._widest = max([0, *map(attrgetter("width"), packed)])
 
     def sweep(self, flat: Flat, then: Callable[[Lattice], T], check: bool = True) -> tuple[Array, list[T]]:
         """Sweep forward over every pack and call `then` with its lattice: log Z of every pair, and the results.
@@ -109,18 +111,19 @@ class Chains:
 
     def _sweep(self, flat: Flat, then: Callable[[Lattice], T]) -> tuple[Array, list[T]]:
         ns, layout, g = self._ns, self.layout, self.layout.geometry
-        dtype = ns.dtype(flat[0])
         steps, (middle, spread) = step_scores(layout, flat, ns), self._ranges(flat)
-        widest = [layout.space.reach * float(spread[pack.tables].max()) for pack in self.packs]
-        paces = [pace(x, pack.width, dtype) for x, pack in zip(widest, self.packs, strict=True)]
-        precise = any(kind == "float64" for kind, _ in paces)
+        paces, precise = [], False
+        for pack in self.packs:
+            widest = layout.space.reach * float(spread[pack.tables].max())
+            paces.append(pace(widest, pack.width, ns.dtype(flat[0])))
+            precise |= paces[-1][0] == "float64"
         nodes, top = self._shifted(ns.cast(flat[0], "float64" if precise else "float32"))
         log_z = ns.sums(ns.index(g.source_pair), ns.cast(top, "float64"), len(g.n_source))
         emissions, found = {"logs": nodes}, []
         for pack, (kind, every) in zip(self.packs, paces, strict=True):
             form = kind if every else "logs"
             if form not in emissions:
-                emissions[form] = ns.exp(ns.copy(nodes, kind))
+                emissions[form] = ns.exp(shifted := ns.copy(nodes, kind), out=shifted)
             table = self._tables(pack, steps, middle, kind, every)
             x = self._forward(pack, self._emission(pack, emissions[form], every), table, every)
             chains, pairs = pack.chains
@@ -135,14 +138,10 @@ class Chains:
         """Return node scores less the maximum of their token, followed by a row of -inf; and these maxima."""
         ns, layout = self._ns, self.layout
         null, link, runs = nodes[: layout.n_tokens], nodes[layout.n_tokens :], layout.runs
-        run_of = layout.geometry.source_token
-        top = ns.largest_of_runs(link, runs, run_of, null).clip(
-            -1e30
-        )  # where all is forbidden, so that nothing is NaN
-        width = max((pack.width for pack in self.packs), default=0)
-        out = ns.empty((layout.n_nodes + width + 1,), ns.dtype(nodes))
+        top = ns.largest_of_runs(link, runs, null).clip(-1e30)  # so that a forbidden token gives no NaN
+        out = ns.empty((layout.n_nodes + self._widest + 1,), ns.dtype(nodes))
         out[: layout.n_tokens], out[layout.n_nodes :] = null - top, -math.inf
-        out[layout.n_tokens : layout.n_nodes] = link - ns.repeat(top, runs, run_of)
+        out[layout.n_tokens : layout.n_nodes] = link - ns.repeat(top, runs)
         return out, top
 
     def _ranges(self, flat: Flat) -> tuple[np.ndarray, np.ndarray]:
@@ -150,13 +149,12 @@ class Chains:
 
         These are the middles of the edges', starts' and ends' ranges [U, 3], and the widest of the three [U].
         """
-        layout = self.layout
+        layout, ranges = self.layout, []
         begin = layout.edge_start, layout.first_start, layout.first_start
-        values = [self._ns.host(self._ns.cast(x, "float64")) for x in flat[1:]]
-        low, high = (
-            np.stack([least.reduceat(x, at) for x, at in zip(values, begin, strict=True)], 1)
-            for least in (np.minimum, np.maximum)
-        )
+        for scores, at in zip(flat[1:], begin, strict=True):
+            values = self._ns.host(self._ns.cast(scores, "float64"))
+            ranges.append((np.minimum.reduceat(values, at), np.maximum.reduceat(values, at)))
+        low, high = np.stack(ranges, 2)  # [U, 3] each
         middle = (low + high + np.log(layout.space.size(layout.distinct) + 1)[:, None]) / 2
         return np.where(np.isfinite(middle), middle, 0.0), (high - low).max(1)
 
@@ -169,7 +167,7 @@ class Chains:
         table[:, pack.final] += edge - start
         table[:, :, pack.final] += edge - end
         table[:, pack.final, pack.final] = 0.0
-        return ns.take(ns.cast(ns.exp(table) if every else table, kind), ns.index(pack.table))
+        return ns.take(ns.cast(ns.exp(table, out=table) if every else table, kind), ns.index(pack.table))
 
     def _emission(self, pack: Pack, nodes: Array, every: int) -> Array:
         """Return [R, c, W] the emissions.
@@ -178,11 +176,11 @@ class Chains:
         it.
         """
         ns, (rows, c) = self._ns, pack.has_token.shape
-        out = ns.windows(nodes, pack.width, ns.index(pack.first)).reshape(rows, c, pack.width)
-        out[..., 0] = ns.take(nodes, ns.index(pack.token)).reshape(rows, c)
+        out = ns.windows(nodes, pack.width, ns.index(pack.places[1])).reshape(rows, c, pack.width)
+        out[..., 0] = ns.take(nodes, ns.index(pack.places[0])).reshape(rows, c)
         if pack.first_null is not None:
             ns.fill(out[..., pack.first_null :], ns.index(pack.other_nulls), out[..., :1])
-        ended = ns.cast(ns.index(pack.ended), ns.dtype(out))
+        ended = ns.cast(ns.index(~pack.has_token), ns.dtype(out))
         out[..., pack.final] = ended if every else ns.log(ended)
         return out
 
@@ -190,7 +188,7 @@ class Chains:
         ns, alive, dtype, (rows, c, width) = self._ns, pack.alive, self._ns.dtype(emission), emission.shape
         combine = ns.multiply if every else ns.add
         alpha, scale = ns.empty((rows, c, width), dtype), ns.ones((rows, c, 1), dtype)
-        alphas, emissions, scales = (ns.split(x, alive) for x in (alpha, emission, scale))
+        alphas, emissions, scales = ns.split(alpha, alive), ns.split(emission, alive), ns.split(scale, alive)
         combine(table[:, pack.final, None], emissions[0], out=alphas[0])
         for t in range(1, len(alive)):
             k, now = alive[t], alphas[t]
@@ -258,7 +256,7 @@ class Chains:
             pairs = self._steps_taken(x, beta) * x.table
         else:
             joint -= ns.logsumexp(joint, 2)[..., None]
-            ns.exp(joint)
+            ns.exp(joint, out=joint)
             joint *= weights
             if not edges:
                 return joint, None
@@ -288,7 +286,7 @@ class Chains:
         for t in range(1, len(alive)):
             k = alive[t]
             both = alphas[t - 1][:k, :, :, None] + x.table[:k, None] + betas[t][:, :, None] - log_z[:k]
-            total[:k] += (ns.exp(both) * weights[:k]).sum(1)
+            total[:k] += (ns.exp(both, out=both) * weights[:k]).sum(1)
         return total
 
     # From packs to flat vectors
@@ -300,18 +298,18 @@ class Chains:
         null = np.zeros(layout.n_tokens, np.int64)
         for pack in self.packs:
             chosen = np.flatnonzero(pack.has_token)
-            null[pack.token[chosen]] = offset + chosen * pack.width
+            null[pack.places[0][chosen]] = offset + chosen * pack.width
             offset += pack.has_token.size * pack.width
         return np.concatenate([null, null[layout.geometry.source_token] + layout.geometry.n + 1])
 
     def node_counts(self, joints: Sequence[Array], dtype: str) -> Array:
         """Return the counts of every NULL and link, from those of the states in each pack."""
-        ns = self._ns
+        ns, flat = self._ns, []
         for pack, joint in zip(self.packs, joints, strict=True):
             if pack.first_null is not None:
                 joint[..., :1] = joint @ ns.cast(ns.index(pack.null_column), ns.dtype(joint))
-        flat = [ns.cast(joint, dtype).reshape(-1) for joint in joints] or [ns.zeros((0,), dtype)]
-        return ns.take(ns.concatenate(flat), ns.index(self._place))
+            flat.append(ns.cast(joint, dtype).reshape(-1))
+        return ns.take(ns.concatenate([ns.zeros((0,), dtype), *flat]), ns.index(self._place))
 
     def step_counts(self, pairs: Sequence[Array]) -> Sequence[Array]:
         """Return the counts of all edges, starts and ends, from those of the transitions in each pack."""

@@ -16,8 +16,7 @@ from torch import Tensor
 
 from .arrays import TorchArrays
 from .kernel import Chains
-from .layout import Layout
-from .pack import packs
+from .layout import Layout, packs
 from .scores import ChainScores
 
 Path = np.ndarray  # one column a source token

@@ -207,7 +207,9 @@ def node_scores(grid: Grid, scorer: Scorer, back: Scorer | None = None) -> list[
     They are computed for a part of the grid at a time, so that features do not pile up.
     """
     sides = [(grid, scorer)] if back is None else [(grid, scorer), (grid.flipped(), back)]
-    scores = [np.zeros(whole.n_tokens + whole.n_cells) for whole, _ in sides]
+    scores = []
+    for whole, _ in sides:
+        scores.append(np.zeros(whole.n_tokens + whole.n_cells))
     for pairs, part in grid.parts():
         for (whole, of), total, seen in zip(sides, scores, (part, part.flipped()), strict=False):
             source, _, cells = whole.spans(pairs)
@@ -225,13 +227,13 @@ class Scorer:
     def __init__(self, features: FeatureSet, names: Sequence[str], weights: np.ndarray) -> None:
         self._features, self.names, self.weights = features, names, weights.copy()
         self._or_nothing = np.append(weights, 0.0)  # columns without a number take the last
-        self._number = {name: i for i, name in enumerate(names)}
+        self._number = dict(zip(names, range(len(names)), strict=True))
         self._columns: dict[tuple[str, tuple[str, ...]], np.ndarray] = {}
-        self._tables: dict[int, dict[str, np.ndarray]] = {}
-        self._signals = [
-            Signal(("score", id(self), number), key, partial(self._word_scores, families), np.float64)
-            for number, (key, families) in enumerate(features.by_word_key().items())
-        ]
+        self._tables: dict[int, tuple[np.ndarray, ...]] = {}
+        self._signals = []
+        for number, (key, families) in enumerate(features.by_word_key().items()):
+            compute = partial(self._word_scores, families)
+            self._signals.append(Signal(("score", id(self), number), key, compute, np.float64))
 
     def has(self, names: Sequence[str], weights: np.ndarray) -> bool:
         """Return whether these are still its weights; training changes them in place."""
@@ -239,8 +241,8 @@ class Scorer:
 
     def edges(self, layout: Layout) -> list[np.ndarray]:
         """Return the scores of the edges, starts and ends of a layout."""
-        tables = [self._edge_scores(n) for n in layout.distinct.tolist()]
-        return [np.concatenate([table[kind] for table in tables]) for kind in ("edge", "start", "end")]
+        tables = zip(*map(self._step_scores, layout.distinct.tolist()), strict=True)
+        return list(map(np.concatenate, tables))
 
     def nodes(self, grid: Grid) -> tuple[np.ndarray, np.ndarray]:
         """Return the scores of NULLs [Ts] and of links [C]."""
@@ -274,23 +276,26 @@ class Scorer:
     def _numbers(self, family: str, block: Block) -> np.ndarray:
         columns = self._columns.get((family, block.names))
         if columns is None:
-            columns = numbered([f"{family}.{name}" for name in block.names], self._number)
+            columns = numbered(block.names, self._number, f"{family}.")
             if sum(map(len, self._columns.values())) > MOST_NAMES:  # words and tags are new in every batch
                 self._columns.clear()
             self._columns[family, block.names] = columns
         return columns
 
-    def _edge_scores(self, n: int) -> dict[str, np.ndarray]:
-        if n not in self._tables:
-            scores = {space: np.zeros(size) for space, size in self._features.step_sizes(n).items()}
-            for family in self._features.edge:
-                for space, blocks in self._features.step_blocks(family, n).items():
-                    for block in blocks:
-                        self._add(scores[space], family.name, block)
-            if n > LONGEST_KEPT:
-                return scores
-            self._tables[n] = scores
-        return self._tables[n]
+    def _step_scores(self, n: int) -> tuple[np.ndarray, ...]:
+        """Return the scores of the edges, starts and ends towards n target tokens."""
+        if n in self._tables:
+            return self._tables[n]
+        sizes = self._features.step_sizes(n)
+        scores = dict(zip(sizes, map(np.zeros, sizes.values()), strict=True))
+        for family in self._features.edge:
+            for kind, blocks in self._features.step_blocks(family, n).items():
+                for block in blocks:
+                    self._add(scores[kind], family.name, block)
+        found = scores["edge"], scores["start"], scores["end"]
+        if n <= LONGEST_KEPT:
+            self._tables[n] = found
+        return found
 
 
 def known_columns(block: Block, columns: np.ndarray) -> RawBlock:
@@ -305,6 +310,7 @@ def known_columns(block: Block, columns: np.ndarray) -> RawBlock:
     return columns[keep], None, np.where(index < 0, -1, renumber[index])
 
 
-def numbered(names: Sequence[str], number: Mapping[str, int]) -> np.ndarray:
-    """Return the number of each name, -1 for names without one."""
-    return np.fromiter(map(number.get, names, repeat(-1)), np.int64, len(names))
+def numbered(names: Sequence[str], number: Mapping[str, int], prefix: str = "") -> np.ndarray:
+    """Return the number of each name with this prefix, -1 for names without one."""
+    full = map(prefix.__add__, names)
+    return np.fromiter(map(number.get, full, repeat(-1)), np.int64, len(names))

@@ -1,4 +1,4 @@
-"""Best paths: Viterbi for many pairs at once on any device, the k best, and the best through every state.
+"""Best paths: Viterbi for many pairs at once on any device, and the k best.
 
 Ties go to the smallest state of the last position, then of the one before it, and so on. Sums are formed and
 compared in the same order on every device, so all devices find the same paths.
@@ -10,8 +10,7 @@ import numpy as np
 
 from .arrays import NUMPY, Array, Arrays, arrays_of
 from .kernel import Flat, step_scores
-from .layout import Layout
-from .pack import Pack, lanes
+from .layout import Layout, Pack, lanes
 
 STATES_LAST = 4  # states are the last dimension in memory where there are so many times more of them than of lanes
 
@@ -28,7 +27,7 @@ def best_paths(layout: Layout, flat: Flat) -> tuple[np.ndarray, np.ndarray]:
     for pack in every:
         edge, start, end = _tables(pack, steps, ns)
         alpha = _forward(pack, _emission(pack, nodes, ns), edge, start, room, ns)
-        states[pack.token], scores[pack.pairs[:, 0]] = _way_back(pack, alpha, edge, end, ns)
+        states[pack.places[0]], scores[pack.pairs[:, 0]] = _way_back(pack, alpha, edge, end, ns)
     return layout.columns(states), scores.astype(ns.dtype(nodes), copy=False)
 
 
@@ -40,8 +39,8 @@ def _readable(layout: Layout, nodes: Array, ns: Arrays) -> Array:
 
 def _emission(pack: Pack, nodes: Array, ns: Arrays) -> Array:
     """Return [R, S] node scores; no transition leads to states that a chain does not have."""
-    out = ns.windows(nodes, pack.width, ns.index(pack.first))
-    out[:, 0] = ns.take(nodes, ns.index(pack.token))
+    out = ns.windows(nodes, pack.width, ns.index(pack.places[1]))
+    out[:, 0] = ns.take(nodes, ns.index(pack.places[0]))
     if pack.first_null is not None:
         ns.fill(out[:, pack.first_null :], ns.index(pack.other_nulls)[:, 0], out[:, :1])
     return out
@@ -117,7 +116,7 @@ def k_best(layout: Layout, flat: Flat, k: int) -> tuple[np.ndarray, np.ndarray]:
         tables = _tables(pack, steps, NUMPY)
         edge, start, end = (table[pack.table] for table in tables)
         found = _k_best(pack, _emission(pack, nodes, NUMPY), edge, start, end, k)
-        states[:, pack.token], scores[:, pack.pairs[:, 0]] = found
+        states[:, pack.places[0]], scores[:, pack.pairs[:, 0]] = found
     return np.where(states < 0, -1, layout.columns(np.maximum(states, 0))), scores
 
 
@@ -142,45 +141,3 @@ def _k_best(
         found.append(place[: alive[t]] // k)
     taken: np.ndarray = np.concatenate(found[::-1])
     return np.where(np.isfinite(scores)[pack.group], taken, -1).T, scores.T
-
-
-class Alternatives:
-    """The best path through every state of one chain: what else might have been, and by how much it is worse.
-
-    `node` [M, S], `edge` [S, S] from row to column, `start` and `end` [S] are its scores; M is at least 1. `score`
-    [M, S] is the score of the best path in which position m has state s.
-    """
-
-    def __init__(self, node: np.ndarray, edge: np.ndarray, start: np.ndarray, end: np.ndarray) -> None:
-        self._edge, self._node = edge, node
-        self._before, self._after = np.empty_like(node), np.empty_like(node)
-        self._before[0] = start + node[0]
-        for m in range(1, len(node)):
-            self._before[m] = (self._before[m - 1][:, None] + edge).max(0) + node[m]
-        self._after[-1] = end
-        for m in range(len(node) - 2, -1, -1):
-            self._after[m] = (edge + (node[m + 1] + self._after[m + 1])).max(1)
-        self.score = self._before + self._after
-
-    def path(self, position: int, state: int, best: np.ndarray) -> np.ndarray:
-        """Return [M] the best path with that state there.
-
-        `best` is the best path of all; the two stay together where they meet. Ties go to the smallest state.
-        """
-        path: np.ndarray = best.copy()
-        path[position] = state
-        for m in range(position, 0, -1):
-            path[m - 1] = (self._before[m - 1] + self._edge[:, path[m]]).argmax()
-            if path[m - 1] == best[m - 1]:
-                break
-        for m in range(position + 1, len(path)):
-            path[m] = (self._edge[path[m - 1]] + self._node[m] + self._after[m]).argmax()
-            if path[m] == best[m]:
-                break
-        return path
-
-    def competitor(self, position: int, states: int | np.ndarray) -> int | None:
-        """Return the best state of a position that is not among these; None if there is no other."""
-        scores = self.score[position].copy()
-        scores[states] = -np.inf
-        return int(scores.argmax()) if np.isfinite(scores).any() else None

@@ -17,17 +17,18 @@ import numpy as np
 from ..crf.arrays import NUMPY
 from ..crf.kernel import posteriors, step_scores
 from ..crf.scores import LONGEST_KEPT, LinearScores, RawBlock, Scorer
-from ..crf.viterbi import Alternatives, best_paths
+from ..crf.viterbi import best_paths
 from ..features.featureset import blocks_of, checked
 from ..features.grid import Grid, grids
 from ..types import Alignment, SentencePair
 from ..util.geometry import Geometry
+from .alternatives import Alternatives
 from .explanation import Choice, Explanation, Margin, Moved, Reasons, Step, summed
 
 if TYPE_CHECKING:
     from ..aligners.crf import Crf
 
-NULL = 0  # the column of NULL; position j has column j + 1. Several states may have a column: crf/state_space.py
+NULL = 0  # the column of NULL; position j has column j + 1. Several states may have a column: crf/states.py
 AT_ONCE = 64  # pairs; while one of them is held, so are the features of its grid
 MOST_CELLS = 20_000  # of a grid, unless a single pair has more
 NO_WORDS = "one of the sentences has no words, so there is nothing to link"

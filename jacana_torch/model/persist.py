@@ -26,7 +26,7 @@ from ..util.build import build
 from ..version import __version__
 from . import untrained as systems
 from .model import Model
-from .renamed import current
+from .renamed import RENAMED
 
 log = logging.getLogger(__name__)
 
@@ -187,9 +187,17 @@ def read_signature(directory: str | Path) -> dict[str, Any]:
     return _read_json(path) if path.exists() else {}
 
 
+def _with_present_names(config: dict[str, Any]) -> dict[str, Any]:
+    """Return an object of a JSON file, with the present name of the class that its `_target_` names."""
+    target = config.get("_target_")
+    if isinstance(target, str) and target in RENAMED:
+        config["_target_"] = RENAMED[target]
+    return config
+
+
 def _read_json(path: Path) -> dict[str, Any]:
     try:
-        value = json.loads(path.read_text(encoding="utf-8"), object_hook=current)
+        value = json.loads(path.read_text(encoding="utf-8"), object_hook=_with_present_names)
     except (OSError, ValueError, RecursionError) as error:
         raise ModelError(f"{path}: cannot be read as JSON ({error})") from None
     if not isinstance(value, dict):

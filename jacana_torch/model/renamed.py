@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 # fmt: off
 RENAMED = {
     "jacana_torch.aligners.bag_of_words.BagOfWords": "jacana_torch.systems.bag_of_words.BagOfWords",
@@ -38,11 +36,3 @@ RENAMED = {
     "jacana_torch.model.Model": "jacana_torch.model.model.Model",
 }
 # fmt: on
-
-
-def current(config: dict[str, Any]) -> dict[str, Any]:
-    """The object of a JSON file, with the present name of the class that its `_target_` names."""
-    target = config.get("_target_")
-    if isinstance(target, str) and target in RENAMED:
-        config["_target_"] = RENAMED[target]
-    return config

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from jacana_torch.crf.layout import Layout
-from jacana_torch.crf.state_space import PLAIN
+from jacana_torch.crf.states import PLAIN
 from jacana_torch.util.geometry import Geometry
 
 

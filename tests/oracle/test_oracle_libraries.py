@@ -11,10 +11,11 @@ from enumeration import laid_out, layout_of, node_rows, of_pairs, random_chains
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jacana_torch.crf import pack, viterbi
+from jacana_torch.crf import layout as pack
+from jacana_torch.crf import viterbi
 from jacana_torch.crf.kernel import posteriors
 from jacana_torch.crf.layout import Layout
-from jacana_torch.crf.state_space import PLAIN, REMEMBERING
+from jacana_torch.crf.states import PLAIN, REMEMBERING
 from jacana_torch.crf.viterbi import best_paths
 from jacana_torch.errors import JacanaError
 

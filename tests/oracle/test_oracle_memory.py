@@ -16,7 +16,7 @@ from jacana_torch.crf.kernel import posteriors
 from jacana_torch.crf.layout import Layout
 from jacana_torch.crf.objective import Objective
 from jacana_torch.crf.scores import ChainScores
-from jacana_torch.crf.state_space import REMEMBERING
+from jacana_torch.crf.states import REMEMBERING
 from jacana_torch.crf.viterbi import best_paths
 
 SIZES = st.lists(

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_oracle_scale import Counter
 
+from jacana_torch.crf.layout import packs
 from jacana_torch.crf.objective import Objective, softmax_margin
-from jacana_torch.crf.pack import packs
 from jacana_torch.crf.scores import ChainScores
 
 SIZES = st.lists(st.tuples(st.integers(1, 5), st.integers(1, 4)), min_size=1, max_size=6)
@@ -146,7 +146,7 @@ def test_little_of_a_pack_is_padding():
     assert max(pack.has_token.size * pack.width for pack in packs(layout, 20_000)) <= 20_000
     assert sum(sizes) < 2.5 * layout.n_nodes
     assert len(cut) < 2 * sum(sizes) / 200_000 + 10
-    assert sorted(np.concatenate([pack.token[pack.token < layout.n_nodes] for pack in cut])) == list(
+    assert sorted(np.concatenate([pack.places[0][pack.places[0] < layout.n_nodes] for pack in cut])) == list(
         range(layout.n_tokens)
     )
 

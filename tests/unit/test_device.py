@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from jacana_torch.aligners.neural.neural import Neural
+from jacana_torch.aligners.neural.neural import Neural, quick_halves
 from jacana_torch.features.families.string import String
-from jacana_torch.util.device import quick_halves
 
 
 def test_half_precision_is_chosen_if_it_is_faster(monkeypatch):

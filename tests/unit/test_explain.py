@@ -18,9 +18,9 @@ import jacana_torch as jt
 from jacana_torch import resources
 from jacana_torch.aligners.crf import Crf
 from jacana_torch.crf.scores import LinearScores, node_scores
-from jacana_torch.crf.viterbi import Alternatives
 from jacana_torch.errors import ConfigError, JacanaError
 from jacana_torch.explain import Choice, Reason, Reasons
+from jacana_torch.explain.alternatives import Alternatives
 from jacana_torch.explain.chains import reasons_of
 from jacana_torch.features.api import Block
 from jacana_torch.features.featureset import blocks_of

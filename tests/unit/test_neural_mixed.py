@@ -9,11 +9,10 @@ import pytest
 from templates import corpus
 
 from jacana_torch.aligners.bidirectional import Bidirectional
-from jacana_torch.aligners.combination import Combination
 from jacana_torch.aligners.crf import Crf
 from jacana_torch.aligners.neural.mixed import Mixed
 from jacana_torch.aligners.neural.neural import Neural
-from jacana_torch.aligners.posterior import both_ways
+from jacana_torch.aligners.posterior import Combination, both_ways
 from jacana_torch.errors import ConfigError, MissingResource
 from jacana_torch.evaluate import score
 from jacana_torch.features.families.context import Context

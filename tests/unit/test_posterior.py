@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 
 from jacana_torch.aligners import posterior as module
 from jacana_torch.aligners.bidirectional import Bidirectional
-from jacana_torch.aligners.combination import Combination, Sample, fitted
 from jacana_torch.aligners.crf import Crf
-from jacana_torch.aligners.posterior import Posterior, both_ways, held_out, sampled
+from jacana_torch.aligners.posterior import Combination, Posterior, Sample, both_ways, fitted, held_out, sampled
 from jacana_torch.crf.links import expected_f1_links
 from jacana_torch.errors import ConfigError
 from jacana_torch.evaluate import score

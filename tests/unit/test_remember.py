@@ -17,7 +17,7 @@ from test_features_distortion import rows, transition
 from jacana_torch.aligners.bidirectional import Bidirectional
 from jacana_torch.aligners.crf import Crf
 from jacana_torch.aligners.posterior import Posterior
-from jacana_torch.crf.state_space import PLAIN, REMEMBERING
+from jacana_torch.crf.states import PLAIN, REMEMBERING
 from jacana_torch.errors import ConfigError
 from jacana_torch.features.families.context import Context
 from jacana_torch.features.families.distortion import Distortion

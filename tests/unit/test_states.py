@@ -49,7 +49,7 @@ def test_policies():
     assert gold_states(gold, "diagonal").states.tolist() == [1, 4, 0, 7]
     assert gold_states(gold, "monotone").states.tolist() == [1, 2, 0, 1]  # departs by 0 + 3 from even steps
     assert gold_states(gold).dropped == 3
-    with pytest.raises(ConfigError, match="no policy 'nearest'"):
+    with pytest.raises(ConfigError, match="policy='nearest'"):
         gold_states(gold, "nearest")
 
 

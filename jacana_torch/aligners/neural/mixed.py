@@ -16,8 +16,7 @@ from ...errors import ConfigError
 from ...types import Alignment, Example, SentencePair
 from ..base import TrainingReport, Watcher, learnable
 from ..bidirectional import Bidirectional
-from ..combination import Combination, Sample, fitted
-from ..posterior import FEWEST, best_threshold
+from ..posterior import FEWEST, Combination, Sample, best_threshold, fitted
 from .neural import Neural, alignment_of
 from .training import matrix_of
 

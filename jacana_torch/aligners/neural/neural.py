@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ...crf.arrays import usable_device
 from ...crf.states import POLICIES
 from ...encoders import checkpoint
 from ...encoders.pieces import READINGS
@@ -20,7 +21,6 @@ from ...errors import ConfigError, ModelError
 from ...features.api import EdgeFamily, NodeFamily
 from ...features.featureset import FeatureSet
 from ...types import Alignment, Example, SentencePair, trusted
-from ...util.device import quick_halves, usable_device
 from ..base import TrainingReport, Watcher, learnable
 from . import weights
 from .grid_chains import mean_posterior
@@ -305,3 +305,14 @@ def alignment_of(probabilities: np.ndarray, threshold: float) -> Alignment:
     confidence = dict(zip(links, probabilities[rows, columns].tolist(), strict=True))
     decided = np.minimum(np.where(linked, probabilities, 1 - probabilities), 1.0)  # means can exceed 1 by rounding
     return trusted(m, n, frozenset(links), confidence=confidence, score=float(np.log(decided).sum() / m))
+
+
+def quick_halves(device: str) -> bool:
+    """Whether the device multiplies bfloat16 faster than float32; without hardware for it, it is much slower."""
+    import torch
+
+    if device.startswith("cuda"):
+        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
+    # Private functions, which not every version of torch has.
+    asked = (getattr(torch.cpu, f"_is_{unit}_supported", None) for unit in ("amx_tile", "avx512_bf16"))
+    return device == "cpu" and any(ask() for ask in asked if ask is not None)

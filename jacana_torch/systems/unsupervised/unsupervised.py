@@ -16,10 +16,10 @@ import torch
 
 from ...aligners.base import State, Step, TrainingReport, Watcher
 from ...aligners.bidirectional import Bidirectional
+from ...crf.arrays import usable_device
 from ...errors import ConfigError, ModelError
 from ...types import Alignment, Example, SentencePair, trusted
 from ...util.batches import by_size
-from ...util.device import usable_device
 from .em import Counted, Direction, Settings, agreed, iterate, separate
 from .hmm_lattice import Chains, Jumps, Moves, Posterior, best_paths, independent, posteriors
 from .translation_table import FORMS, Table, Text, WordPair, lexicon, read_text, words_of
