@@ -4,6 +4,7 @@
     python scripts/walk.py train                     # 30 pairs through `jacana-torch train experiment=standard`
     python scripts/walk.py align --count             # one line per module, and the totals
     python scripts/walk.py align --package ../old    # the same run with another checkout
+    python scripts/walk.py align --page docs/architecture.md   # write the counts into the page
 
 A function is a code object of the package that `sys.setprofile` reports as called: functions, methods, lambdas,
 comprehensions and class bodies, but no module bodies. Only the main process is traced, with all its threads.
@@ -18,6 +19,7 @@ import inspect
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -40,6 +42,9 @@ def main() -> int:
     parser.add_argument("--count", action="store_true", help="one line per module instead of one per function")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--package", type=Path, default=ROOT, metavar="DIR", help="checkout to run (this one)")
+    parser.add_argument(
+        "--page", type=Path, metavar="FILE", help="replace the block <!-- walk:RUN --> of this page"
+    )
     parser.add_argument("--untraced", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     checkout = options.package.resolve()
@@ -55,7 +60,16 @@ def main() -> int:
             sys.exit(f"{done.stderr}walk: `jacana-torch {options.run}` failed, see above")
         with open(os.devnull, "w", encoding="utf-8") as nowhere, redirect_stderr(nowhere):
             calls = traced(lambda: run(options.run, Path(folder)))
-    print_calls(calls, checkout / "jacana_torch", options.count, options.json)
+    printed = io.StringIO()
+    with redirect_stdout(printed):
+        print_calls(calls, checkout / "jacana_torch", options.count or options.page, options.json)
+    if options.page:
+        page, block = options.page.read_text(encoding="utf-8"), rf"(<!-- walk:{options.run} -->\n```\n).*?```"
+        text = f"$ python scripts/walk.py {options.run} --count\n{printed.getvalue()}```"
+        filled = re.sub(block, lambda match: match[1] + text, page, count=1, flags=re.DOTALL)
+        options.page.write_text(filled, encoding="utf-8")
+    else:
+        sys.stdout.write(printed.getvalue())
     return 0
 
 
