@@ -29,66 +29,63 @@ from .util.build import build
 Links = frozenset[Link]
 Symmetrizer = Callable[[Alignment, Alignment], Alignment]
 
-# The functions of this module, by name. They read links alone, so an aligner may compute confidences afterwards.
-BY_LINKS: dict[str, Symmetrizer] = {}
-
 STRAIGHT: tuple[Link, ...] = ((-1, 0), (0, -1), (1, 0), (0, 1))
 EVERYWHERE: tuple[Link, ...] = (*STRAIGHT, (-1, -1), (-1, 1), (1, -1), (1, 1))
 
 
-def _by_links(function: Symmetrizer) -> Symmetrizer:
-    BY_LINKS[function.__name__] = function
-    return function
-
-
-@_by_links
 def intersection(forward: Alignment, backward: Alignment) -> Alignment:
     """Return the links of both directions: high precision."""
     return _combine(forward, backward, frozenset.intersection)
 
 
-@_by_links
 def union(forward: Alignment, backward: Alignment) -> Alignment:
     """Return the links of either direction: high recall."""
     return _combine(forward, backward, frozenset.union)
 
 
-@_by_links
 def grow(forward: Alignment, backward: Alignment) -> Alignment:
     """Grow the intersection into the union by straight neighbours that cover a new word."""
     return _combine(forward, backward, partial(_grown, neighbours=STRAIGHT))
 
 
-@_by_links
 def grow_diag(forward: Alignment, backward: Alignment) -> Alignment:
     """Grow as `grow` does, by diagonal neighbours too."""
     return _combine(forward, backward, partial(_grown, neighbours=EVERYWHERE))
 
 
-@_by_links
 def grow_diag_final(forward: Alignment, backward: Alignment) -> Alignment:
     """Grow by `grow_diag`, then add remaining links, forward's first, if either word is still uncovered."""
     return _combine(forward, backward, partial(_grown, neighbours=EVERYWHERE, final=any))
 
 
-@_by_links
 def grow_diag_final_and(forward: Alignment, backward: Alignment) -> Alignment:
     """Grow by `grow_diag`, then add remaining links, forward's first, if both words are still uncovered."""
     return _combine(forward, backward, partial(_grown, neighbours=EVERYWHERE, final=all))
 
 
-@_by_links
 def forward(forward: Alignment, backward: Alignment) -> Alignment:
     """Return the forward direction alone."""
     check_same_size(forward, backward)
     return forward
 
 
-@_by_links
 def backward(forward: Alignment, backward: Alignment) -> Alignment:
     """Return the backward direction alone."""
     check_same_size(forward, backward)
     return backward
+
+
+# The functions of this module, by name. They read links alone, so an aligner may compute confidences afterwards.
+BY_LINKS: dict[str, Symmetrizer] = {
+    "intersection": intersection,
+    "union": union,
+    "grow": grow,
+    "grow_diag": grow_diag,
+    "grow_diag_final": grow_diag_final,
+    "grow_diag_final_and": grow_diag_final_and,
+    "forward": forward,
+    "backward": backward,
+}
 
 
 def names() -> tuple[str, ...]:

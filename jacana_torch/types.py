@@ -140,13 +140,15 @@ class Alignment:
     pair: ClassVar[SentencePair | None] = None  # set by `of`
 
     def __post_init__(self) -> None:
-        sure = frozenset((int(i), int(j)) for i, j in self.sure)
-        possible = frozenset((int(i), int(j)) for i, j in self.possible) - sure
-        for i, j in sure | possible:
-            if not (0 <= i < self.n_source and 0 <= j < self.n_target):
-                raise ValueError(f"link {i}-{j} is out of range for {self.n_source} x {self.n_target} tokens")
-        object.__setattr__(self, "sure", sure)
-        object.__setattr__(self, "possible", possible)
+        sure: set[Link] = set()
+        possible: set[Link] = set()
+        for given, links in ((self.sure, sure), (self.possible, possible)):
+            for i, j in given:
+                if not (0 <= i < self.n_source and 0 <= j < self.n_target):
+                    raise ValueError(f"link {i}-{j} is out of range for {self.n_source} x {self.n_target} tokens")
+                links.add((int(i), int(j)))
+        object.__setattr__(self, "sure", frozenset(sure))
+        object.__setattr__(self, "possible", frozenset(possible - sure))
         object.__setattr__(self, "confidence", MappingProxyType(dict(self.confidence)))
 
     def __reduce__(self) -> tuple[Any, ...]:

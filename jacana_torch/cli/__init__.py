@@ -121,15 +121,16 @@ class Help(argparse.RawDescriptionHelpFormatter):
     """Fills in the names of formats and symmetrizers, which only --help has to look up."""
 
     def _get_help_string(self, action: argparse.Action) -> str:
-        from .. import corpora, symmetrize
+        from ..corpora import can_align, can_read, can_write, formats
+        from ..symmetrize import names
 
         text = action.help or ""
         lists: dict[str, Callable[[], Sequence[str]]] = {
-            "{formats}": corpora.formats,
-            "{read}": lambda: corpora.formats(corpora.can_read),
-            "{written}": lambda: corpora.formats(corpora.can_write),
-            "{aligned}": lambda: corpora.formats(corpora.can_align),
-            "{symmetrizers}": lambda: [name.replace("_", "-") for name in symmetrize.names()],
+            "{formats}": formats,
+            "{read}": lambda: formats(can_read),
+            "{written}": lambda: formats(can_write),
+            "{aligned}": lambda: formats(can_align),
+            "{symmetrizers}": lambda: [name.replace("_", "-") for name in names()],
         }
         for name, known in lists.items():
             text = text.replace(name, ", ".join(known())) if name in text else text

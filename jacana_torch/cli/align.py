@@ -72,7 +72,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from .. import corpora
+    from ..corpora import SkipBad, Source, read_live, write
     from ..symmetrize import symmetrizer
     from ..types import Example, Sentence, SentencePair
     from .loading import Aligning, chosen_model
@@ -82,9 +82,9 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.symmetrize is not None:
         symmetrizer(arguments.symmetrize)  # report a misspelt name before anything is loaded
     empty = Example(SentencePair(Sentence(()), Sentence(())))
-    bad = corpora.SkipBad(instead=empty) if arguments.skip_bad else None
-    opened = corpora.Source(source)
-    examples = corpora.read_live(opened, arguments.from_ or ("text" if source == "-" else None), on_bad=bad)
+    bad = SkipBad(instead=empty) if arguments.skip_bad else None
+    opened = Source(source)
+    examples = read_live(opened, arguments.from_ or ("text" if source == "-" else None), on_bad=bad)
     work = Aligning(
         chosen_model(arguments.model),
         arguments.device,
@@ -102,28 +102,28 @@ def run(arguments: argparse.Namespace) -> int:
     if sys.stderr.isatty() and not (output is None and sys.stdout.isatty()):
         outcomes = _with_progress(outcomes, opened.fraction)
     with closing(outcomes):
-        corpora.write(_aligned(outcomes), output or "-", to, links_only=True)
+        write(_aligned(outcomes), output or "-", to, links_only=True)
     if bad is not None and bad.count:
         sys.stderr.write(f"jacana-torch: {presentable(bad.report())}\nEach got an empty alignment.\n")
     return 0
 
 
 def _output_format(to: str | None, output: str | None, confidence: bool) -> str:
-    from .. import corpora
+    from ..corpora import can_align, format_for_writing, format_named, formats
 
     if to is None and output is not None:
         try:
-            to = corpora.format_for_writing(output)
-            to = to if corpora.can_align(corpora.format_named(to)) else None
+            to = format_for_writing(output)
+            to = to if can_align(format_named(to)) else None
         except CorpusError:  # the name does not say
             to = None
     to = to or "pharaoh"
-    found = corpora.format_named(to)
-    if not corpora.can_align(found):
-        able = ", ".join(corpora.formats(corpora.can_align))
+    found = format_named(to)
+    if not can_align(found):
+        able = ", ".join(formats(can_align))
         raise ConfigError(f"alignments cannot be written as {to}: --to takes {able}")
     if confidence and not found.holds_confidence:
-        able = " or --to ".join(corpora.formats(lambda one: corpora.can_align(one) and one.holds_confidence))
+        able = " or --to ".join(formats(lambda one: can_align(one) and one.holds_confidence))
         raise ConfigError(f"{to} cannot hold confidences: use --to {able}")
     return to
 

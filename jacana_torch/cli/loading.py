@@ -74,12 +74,13 @@ class Aligning:
         """Tokenise and annotate the pairs as the aligner needs them."""
         pairs = list(map(tokenized if self.tokenise else SentencePair.without_text, batch))
         # A side without words has no links, and annotators need not know empty sentences.
-        ready = iter(self.model.prepare([pair for pair in pairs if has_words(pair)]))
+        worded: list[SentencePair] = list(filter(has_words, pairs))
+        ready = iter(self.model.prepare(worded))
         return [next(ready) if has_words(pair) else pair for pair in pairs]
 
     def finish(self, batch: Batch, ready: Batch) -> list[Outcome]:
         """Align prepared pairs."""
-        worded = [pair for pair in ready if has_words(pair)]
+        worded = list(filter(has_words, ready))
         found = iter(self.model.align(worded, self.symmetrize, self.confidence) if worded else ())
         outcomes: list[Outcome] = []
         for given, pair in zip(batch, ready, strict=True):
@@ -108,8 +109,9 @@ def keep_freed() -> bool:
     Each batch asks for the same memory again. glibc returns larger blocks to the system, which clears them for the
     next batch: 5% of the time of aligning. Other C libraries, and settings in the environment, are left alone.
     """
-    if any(name.startswith(("MALLOC_", "GLIBC_TUNABLES")) for name in os.environ):
-        return False
+    for name in os.environ:
+        if name.startswith(("MALLOC_", "GLIBC_TUNABLES")):
+            return False
     import ctypes
 
     try:

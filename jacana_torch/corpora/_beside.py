@@ -12,9 +12,8 @@ from typing import Any
 
 from ..errors import CorpusError
 from ..types import Alignment, Example, Sentence, SentencePair
-from ._files import Readable, Source, TextSource, quote
-from ._formats import Format, Numbered, format_named, formats, guess, head_lines
-from ._lines import Links, columns, linked, per_line, split_tokens
+from . import Format, Numbered, format_named, formats, guess, head_lines
+from ._files import Links, Readable, Source, TextSource, columns, linked, per_line, quote, split_tokens
 
 _TAGGED = re.compile(r"[ \t]*<s\s+snum=\"?([0-9]{1,9})\"?\s*>(.*)</s>[ \t]*", re.IGNORECASE)
 

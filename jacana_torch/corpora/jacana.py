@@ -12,9 +12,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from ..errors import CorpusError
 from ..types import Example, Sentence, SentencePair
-from ._files import Source, quote
-from ._formats import Format
-from ._lines import alignment_of, format_links, join_tokens, linked, parse_links, split_tokens
+from . import Format
+from ._files import Source, alignment_of, format_links, join_tokens, linked, parse_links, quote, split_tokens
 from .jsonl import identifier, parse_object, string
 
 _BLANK = re.compile(r"[ \t\r\n]*")

@@ -14,9 +14,8 @@ from functools import partial
 from typing import Any
 
 from ..types import Alignment, Example, Link, Sentence, SentencePair
-from ._files import quote
-from ._formats import Format
-from ._lines import CannotHold, alignment_of, linked, parse_links, per_line, split_tokens
+from . import Format
+from ._files import CannotHold, alignment_of, linked, parse_links, per_line, quote, split_tokens
 
 _SCALARS = (str, int, float, bool, type(None))
 

@@ -16,9 +16,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from ..errors import CorpusError
 from ..types import Alignment, Example, Link, Sentence, SentencePair
-from ._files import BOM, Source, quote
-from ._formats import Format
-from ._lines import CannotHold, alignment_of, join_tokens, split_tokens
+from . import Format
+from ._files import BOM, CannotHold, Source, alignment_of, join_tokens, quote, split_tokens
 
 log = logging.getLogger(__name__)
 

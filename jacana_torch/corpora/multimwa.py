@@ -9,9 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
 from ..types import Example, Sentence, SentencePair
-from ._files import quote
-from ._formats import Format
-from ._lines import (
+from . import Format
+from ._files import (
     CannotHold,
     alignment_of,
     format_links,
@@ -19,6 +18,7 @@ from ._lines import (
     linked,
     parse_links,
     per_line,
+    quote,
     split_tokens,
 )
 

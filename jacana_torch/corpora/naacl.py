@@ -14,9 +14,8 @@ from dataclasses import dataclass, field
 
 from ..errors import CorpusError
 from ..types import Alignment, Example
-from ._files import Source, quote
-from ._formats import Format, Numbered
-from ._lines import alignment_of, per_line
+from . import Format, Numbered
+from ._files import Source, alignment_of, per_line, quote
 
 _NUMBER = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 _LINE = re.compile(

@@ -11,11 +11,28 @@ import logging
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
-from ..types import Example
-from ._formats import Format
-from ._lines import columns, format_line, link_texts, looks_like_links, parse_links, parse_pair, per_line
+from ..types import Example, Sentence, SentencePair
+from . import Format
+from ._files import (
+    alignment_of,
+    columns,
+    format_links,
+    join_tokens,
+    linked,
+    looks_like_links,
+    parse_links,
+    per_line,
+    quote,
+    split_tokens,
+)  # fmt: skip
 
 log = logging.getLogger(__name__)
+
+
+def link_texts(lines: Sequence[str]) -> list[str]:
+    """Return the only or third columns that are not blank if the first of them looks like links, else none."""
+    found = [c[-1] for line in lines if len(c := columns(line)) in (1, 3) and c[-1].strip()]
+    return found if found and looks_like_links(found[0]) else []
 
 
 def _sniff(lines: Sequence[str]) -> bool:
@@ -26,11 +43,40 @@ def _sniff(lines: Sequence[str]) -> bool:
     return not any("p" in text for text in texts if looks_like_links(text))
 
 
-def _write(examples: Iterable[Example], *, text: bool) -> Iterator[str]:
+def parse_pair(line: str, *, possible: bool) -> Example:
+    """Parse a line with its text."""
+    found = columns(line)
+    if not line.strip(" "):
+        return Example(SentencePair(Sentence(()), Sentence(())))
+    if len(found) == 1:
+        if looks_like_links(line):
+            raise ValueError(
+                "the line has links but no sentences: this is an aligner's output; evaluate it against a file "
+                "that has them, or read it together with one (text=)"
+            )
+        raise ValueError(f"no tab and no ' ||| ' in {quote(line)}: expected source, target and links")
+    if len(found) > 3:
+        raise ValueError(f"{len(found)} columns instead of source, target and links")
+    pair = SentencePair(Sentence(split_tokens(found[0])), Sentence(split_tokens(found[1])))
+    if len(found) == 2:
+        return Example(pair)
+    return Example(pair, linked(pair, parse_links(found[2], possible=possible)))
+
+
+def write_lines(examples: Iterable[Example], *, text: bool, possible: bool) -> Iterator[str]:
+    """Write a line per pair: its links, with `text` after the two sentences; `possible` links only if wanted."""
     dropped = 0
     for example in examples:
-        yield format_line(example, text=text, possible=False)
-        dropped += len(example.gold.possible) if example.gold is not None else 0
+        tokens = ""
+        if text:
+            tokens = f"{join_tokens(example.pair.source.tokens)}\t{join_tokens(example.pair.target.tokens)}"
+            if example.gold is None:
+                yield f"{tokens}\n"
+                continue
+            tokens += "\t"
+        gold = alignment_of(example)
+        yield f"{tokens}{format_links(gold.sure, gold.possible if possible else ())}\n"
+        dropped += 0 if possible else len(gold.possible)
     if dropped:
         log.warning("left out %d possible links, which pharaoh cannot hold and talp can", dropped)
 
@@ -39,7 +85,7 @@ FORMAT = Format(
     sniff=_sniff,
     read=partial(per_line, parse=partial(parse_pair, possible=False)),
     read_links=partial(per_line, parse=partial(parse_links, possible=False)),
-    write=partial(_write, text=True),
-    write_links=partial(_write, text=False),
+    write=partial(write_lines, text=True, possible=False),
+    write_links=partial(write_lines, text=False, possible=False),
     suffixes=(".pharaoh",),
 )

@@ -5,12 +5,12 @@ Some references look the same and count from 1; nothing in the file tells them a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 
-from ..types import Example
-from ._formats import Format
-from ._lines import format_line, link_texts, looks_like_links, parse_links, parse_pair, per_line
+from . import Format
+from ._files import looks_like_links, parse_links, per_line
+from .pharaoh import link_texts, parse_pair, write_lines
 
 
 def _sniff(lines: Sequence[str]) -> bool:
@@ -18,15 +18,11 @@ def _sniff(lines: Sequence[str]) -> bool:
     return any("p" in text for text in link_texts(lines) if looks_like_links(text))
 
 
-def _write(examples: Iterable[Example], *, text: bool) -> Iterator[str]:
-    return (format_line(example, text=text, possible=True) for example in examples)
-
-
 FORMAT = Format(
     sniff=_sniff,
     read=partial(per_line, parse=partial(parse_pair, possible=True)),
     read_links=partial(per_line, parse=partial(parse_links, possible=True)),
-    write=partial(_write, text=True),
-    write_links=partial(_write, text=False),
+    write=partial(write_lines, text=True, possible=True),
+    write_links=partial(write_lines, text=False, possible=True),
     suffixes=(".talp",),
 )

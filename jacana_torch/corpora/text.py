@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
-from ..types import Example, Sentence
-from ._files import quote
-from ._formats import Format
-from ._lines import CannotHold, columns, join_tokens, looks_like_links, pair_of, per_line
+from ..types import Example, Sentence, SentencePair
+from . import Format
+from ._files import CannotHold, columns, join_tokens, looks_like_links, per_line, quote, split_tokens
 
 
 def _sniff(lines: Sequence[str]) -> bool:
@@ -21,10 +20,14 @@ def _sniff(lines: Sequence[str]) -> bool:
 
 def _parse(line: str) -> Example:
     found = columns(line)
-    if len(found) == 2:
-        return Example(pair_of(*found, raw=True))
     if not line.strip(" "):
-        return Example(pair_of("", "", raw=True))
+        found = ["", ""]
+    if len(found) == 2:
+        source, target = found
+        pair = SentencePair(
+            Sentence(split_tokens(source), text=source), Sentence(split_tokens(target), text=target)
+        )
+        return Example(pair)
     if len(found) == 1:
         raise ValueError(f"no tab and no ' ||| ' between two sentences in {quote(line)}")
     hint = "; with links in the third, it is --from pharaoh or talp" if looks_like_links(found[2]) else ""

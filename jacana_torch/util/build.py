@@ -39,8 +39,10 @@ def build(config: Any, **overrides: Any) -> Any:
 
 def trusted(target: str) -> bool:
     """Whether a dotted name is of this package, or of a package that JACANA_TRUST lists."""
-    packages = ["jacana_torch", *os.environ.get("JACANA_TRUST", "").replace(",", " ").split()]
-    return target.startswith(tuple([f"{package}." for package in packages]))
+    for package in ("jacana_torch", *os.environ.get("JACANA_TRUST", "").replace(",", " ").split()):
+        if target.startswith(f"{package}."):
+            return True
+    return False
 
 
 def _find(target: Any, kind: type) -> Any:
@@ -64,8 +66,9 @@ def _find(target: Any, kind: type) -> Any:
 def _instance(made: type, arguments: dict[str, Any], overrides: Mapping[str, Any]) -> Any:
     """`made(**arguments)`, with a ConfigError for arguments that do not fit."""
     name = f"{made.__module__}.{made.__name__}"
-    signature = inspect.signature(made)
-    arguments |= {key: value for key, value in overrides.items() if key in signature.parameters}
+    signature = inspect.signature(made)  # to report a wrong argument before the constructor does any work
+    for argument in overrides.keys() & signature.parameters.keys():
+        arguments[argument] = overrides[argument]
     try:
         signature.bind(**arguments)
     except TypeError as error:

@@ -56,8 +56,8 @@ class Geometry:
 
     Per pair [P]: `n_source`, `n_target`, the first tokens `source_start` and `target_start`, the first cell
     `cell_start`. Per token [Ts] or [Tt]: `source_pair`, `source_position`, `target_pair`, `target_position`.
-    Per cell [C], computed on first use: `pair`, `m`, `n`, `source_token`, `target_token`. `n_tokens` is Ts, the
-    number of source tokens, and `n_cells` is C.
+    Per cell [C]: `source_token`, `n` and, computed on first use, `target_token`, `pair`, `m`. `n_tokens` is Ts,
+    the number of source tokens, and `n_cells` is C.
     """
 
     def __init__(self, n_source: Ints, n_target: Ints) -> None:
@@ -66,24 +66,18 @@ class Geometry:
         self.cell_start = starts(n_source * n_target)
         self.source_pair, self.target_pair = run_of(n_source), run_of(n_target)
         self.source_position, self.target_position = positions(n_source), positions(n_target)
-        self.n_tokens, self.n_cells = len(self.source_pair), int((n_source * n_target).sum())
+        width = n_target[self.source_pair]  # of the row of each source token
+        self.source_token, self.n = run_of(width), positions(width)
+        self.n_tokens, self.n_cells = len(self.source_pair), len(self.n)
 
     def spans(self, pairs: slice) -> tuple[slice, slice, slice]:
         """The source tokens, the target tokens and the cells of consecutive pairs `start:stop`."""
-        lengths = self.n_source, self.n_target, self.n_source * self.n_target
-        first, last = pairs.start, pairs.stop
-        source, target, cells = (slice(int(of[:first].sum()), int(of[:last].sum())) for of in lengths)
-        return source, target, cells
-
-    # Cells: a row is the run of cells of one source token
-
-    @cached_property
-    def source_token(self) -> Ints:
-        return run_of(self.n_target[self.source_pair])
-
-    @cached_property
-    def n(self) -> Ints:
-        return positions(self.n_target[self.source_pair])
+        first, last, cells = pairs.start, pairs.stop, self.n_source * self.n_target
+        return (
+            slice(int(self.n_source[:first].sum()), int(self.n_source[:last].sum())),
+            slice(int(self.n_target[:first].sum()), int(self.n_target[:last].sum())),
+            slice(int(cells[:first].sum()), int(cells[:last].sum())),
+        )
 
     @cached_property
     def target_token(self) -> Ints:
