@@ -1,8 +1,8 @@
 """Corpus files and their lines: open, decode, parse and write them.
 
 A file is a path, "-" or a stream, perhaps compressed by gzip. It is read as bytes, split at \\n alone and decoded
-line by line: \\x85, \\u2028 and the like may be part of a token, and a line of bad UTF-8 costs that line alone. A path
-is written whole or not at all.
+line by line: \\x85, \\u2028 and the like may be part of a token, and a line of bad UTF-8 costs that line alone.
+A path is written whole or not at all.
 
 A line with a tab is split at tabs, any other at ` ||| `. A blank line is an empty pair: to drop it would shift all
 lines after it. Parsers raise a ValueError with a message for the user; `per_line` adds the file and the line.

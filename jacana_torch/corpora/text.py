@@ -23,11 +23,9 @@ def _parse(line: str) -> Example:
     if not line.strip(" "):
         found = ["", ""]
     if len(found) == 2:
-        source, target = found
-        pair = SentencePair(
-            Sentence(split_tokens(source), text=source), Sentence(split_tokens(target), text=target)
-        )
-        return Example(pair)
+        source = Sentence(split_tokens(found[0]), text=found[0])
+        target = Sentence(split_tokens(found[1]), text=found[1])
+        return Example(SentencePair(source, target))
     if len(found) == 1:
         raise ValueError(f"no tab and no ' ||| ' between two sentences in {quote(line)}")
     hint = "; with links in the third, it is --from pharaoh or talp" if looks_like_links(found[2]) else ""

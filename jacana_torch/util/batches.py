@@ -34,8 +34,8 @@ _START = 30_000
 def like_sizes(n_source: np.ndarray, n_target: np.ndarray, max_cells: int) -> list[np.ndarray]:
     """Cut pairs into batches of similar size, so that padding stays small: arrays of their numbers.
 
-    A padded batch has at most `max_cells` cells, NULL's among them; a larger pair comes alone. The batches depend on
-    the lengths alone, and pairs of equal size keep their order.
+    A padded batch has at most `max_cells` cells, NULL's among them; a larger pair comes alone. The batches depend
+    on the lengths alone, and pairs of equal size keep their order.
     """
     rows, states = np.asarray(n_source, dtype=np.int64), np.asarray(n_target, dtype=np.int64) + 1
     if rows.shape != states.shape:
