@@ -20,7 +20,7 @@ if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
 from jacana_torch import resources  # noqa: E402
-from jacana_torch.annotate.normalise import matching_form, wordnet_pos  # noqa: E402
+from jacana_torch.annotate.tokens import matching_form, wordnet_pos  # noqa: E402
 from jacana_torch.features.wordlists import stem, word_class  # noqa: E402
 from jacana_torch.types import Alignment, Example, Link, SentencePair  # noqa: E402
 

@@ -58,7 +58,7 @@ class LayerAnnotator(Annotator):
         number: dict[tuple[object, ...], int] = {}
         sentences: list[Sentence] = []  # the distinct ones
         places: list[int] = []  # where each pair's source and target are among them
-        lacking: list[int] = []
+        lacking: dict[int, Sentence] = {}  # by place
         for pair in pairs:
             for sentence in (pair.source, pair.target):
                 layers = tuple(sorted(sentence.layers.items())) if sentence.layers else ()
@@ -70,15 +70,15 @@ class LayerAnnotator(Annotator):
                 for name in self.requires:
                     sentence.layer(name)  # raises MissingLayer, which names the annotators that provide it
                 if self.overwrite or not sentence.layers.keys() >= set(self.provides):
-                    lacking.append(place)
+                    lacking[place] = sentence
         if lacking:
-            found = self.layers_of([sentences[place] for place in lacking])
-            for place, new in zip(lacking, found, strict=True):
-                sentences[place] = add_layers(sentences[place], new, self.overwrite)
-        return [
-            SentencePair(sentences[source], sentences[target], pair.id)
-            for pair, source, target in zip(pairs, places[::2], places[1::2], strict=True)
-        ]
+            found = self.layers_of(list(lacking.values()))
+            for (place, sentence), new in zip(lacking.items(), found, strict=True):
+                sentences[place] = sentence.with_layers(**(new if self.overwrite else {**new, **sentence.layers}))
+        annotated = []
+        for pair, source, target in zip(pairs, places[::2], places[1::2], strict=True):
+            annotated.append(SentencePair(sentences[source], sentences[target], pair.id))
+        return annotated
 
 
 class NoAnnotator(Annotator):
@@ -86,11 +86,6 @@ class NoAnnotator(Annotator):
 
     def __call__(self, pairs: Sequence[SentencePair]) -> list[SentencePair]:
         return list(pairs)
-
-
-def add_layers(sentence: Sentence, layers: Layers, overwrite: bool) -> Sentence:
-    """Return the sentence with these layers. Existing layers win, unless `overwrite` is set."""
-    return sentence.with_layers(**(layers if overwrite else {**layers, **sentence.layers}))
 
 
 def checked_layers(layers: Iterable[str], allowed: Iterable[str] = tuple(PROVIDERS)) -> tuple[str, ...]:

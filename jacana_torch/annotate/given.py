@@ -9,10 +9,10 @@ from typing import Any
 
 from ..errors import ConfigError, CorpusError, MissingResource
 from ..types import Sentence, SentencePair
-from . import Annotator, Layers, add_layers
-from .normalise import lemmas as wordnet_lemmas
-from .normalise import lower_case
+from . import Annotator, Layers
 from .sidecars import Record, reader
+from .tokens import lemmas as wordnet_lemmas
+from .tokens import lower_case
 
 log = logging.getLogger(__name__)
 
@@ -75,7 +75,8 @@ class GivenAnnotator(Annotator):
         def filled(sentence: Sentence, record: Record | None) -> Sentence:
             if record is None:
                 return sentence
-            return add_layers(sentence, layers[id(record), sentence.tokens], self.overwrite)
+            new = layers[id(record), sentence.tokens]
+            return sentence.with_layers(**(new if self.overwrite else {**new, **sentence.layers}))
 
         return [
             SentencePair(filled(pair.source, source), filled(pair.target, target), pair.id)

@@ -6,17 +6,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from ..errors import MissingResource
 from ..types import Sentence
 from . import LayerAnnotator, Layers
-from .normalise import lemmas, unescaped
-
-if TYPE_CHECKING:
-    from ..resources.store import Arrays
-    from .perceptron import LockstepTagger
+from .tokens import lemmas, unescaped
 
 
 class NltkAnnotator(LayerAnnotator):
@@ -50,16 +44,10 @@ class NltkAnnotator(LayerAnnotator):
                 untagged.append(k)
                 shown.append(tuple(map(unescaped, sentence.tokens)) if self.unescape else sentence.tokens)
         if shown:
-            for k, found in zip(untagged, _tagger(resources.compiled_tagger()).tag(shown), strict=True):
+            from .perceptron import load
+
+            for k, found in zip(untagged, load(resources.located("tagger")).tag(shown), strict=True):
                 tags[k] = found
         if "lemma" not in self.provides:
             return [{"pos": found} for found in tags]
         return [{"pos": found, "lemma": bases} for found, bases in zip(tags, lemmas(words, tags), strict=True)]
-
-
-@lru_cache(maxsize=1)
-def _tagger(arrays: Arrays) -> LockstepTagger:
-    """The tagger, made once per process. An annotator that is pickled for a worker carries none of it."""
-    from .perceptron import LockstepTagger
-
-    return LockstepTagger(arrays)

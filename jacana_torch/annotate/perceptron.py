@@ -10,16 +10,20 @@ follows does not depend on anything before. So even a single long sentence is ta
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from itertools import chain, pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..resources.store import StringTable
+from ..resources.catalogue import TAGGER_JSON, TAGGER_PICKLE
+from ..resources.store import Arrays, StringTable, compiled
 
 if TYPE_CHECKING:
-    from ..resources.store import Arrays
+    from ..resources.build import Writer
 
+VERSION = 1
 Words = Sequence[str]
 
 # Cells around each sentence. The tags of the first two are tagger_files.START_TAGS.
@@ -32,6 +36,20 @@ _CACHED_WORDS = 1 << 13  # 1.8 kB each
 _TOKENS_AT_ONCE = 1 << 14
 # Scores this close are summed again in NLTK's order of features, because its rounding decides ties.
 _NEAR = 1e-6
+
+
+@lru_cache(maxsize=1)
+def load(path: Path) -> LockstepTagger:
+    """The tagger in a directory or zip, compiled at its first use."""
+
+    def fill(writer: Writer) -> None:
+        from ..resources import tagger_files
+
+        tagger_files.compile_tagger(tagger_files.load(path), writer)
+
+    files = TAGGER_JSON if path.stem.endswith("_eng") else (TAGGER_PICKLE,)
+    sources = map(path.joinpath, files) if path.is_dir() else (path,)
+    return LockstepTagger(compiled("tagger", VERSION, sources, fill))
 
 
 class LockstepTagger:
@@ -110,13 +128,16 @@ class LockstepTagger:
             self._ids, new, pads, at = {}, words, _PADS, 0
         if new or pads:
             entered, forms = [*pads, *new], [*pads, *map(normalised, new)]
-            ends = [w[-3:] for w in entered] + [w[:1] for w in entered] + [f[-3:] for f in forms]
-            own, first, end = self._end_rows[self._ends.lookup(ends)].reshape(3, len(entered), -1)
-            form = self._form_rows[self._forms.lookup(forms)]
+            ends: list[str] = []  # the suffix and the initial of each word, and the suffix of its form
+            for word, form in zip(entered, forms, strict=True):
+                ends += word[-3:], word[:1], form[-3:]
+            end_rows = self._end_rows[self._ends.lookup(ends)].reshape(len(entered), 3, -1)
+            own, first, end = end_rows[:, 0], end_rows[:, 1], end_rows[:, 2]
+            whole = self._form_rows[self._forms.lookup(forms)]
             forced = self._forced_tags[self._forced.lookup(entered)]
             rows = self._rows[at : at + len(entered)]
             rows[:] = np.column_stack(
-                [own[:, 0], first[:, 1], form[:, :2], end[:, 2], form[:, 2:4], end[:, 3], form[:, 4:], forced]
+                [own[:, 0], first[:, 1], whole[:, :2], end[:, 2], whole[:, 2:4], end[:, 3], whole[:, 4:], forced]
             )
             if pads:  # any tag does after the end
                 rows[: len(pads), _FORCED] = len(self.tags) - 2, len(self.tags) - 1, 0, 0

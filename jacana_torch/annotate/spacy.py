@@ -14,7 +14,7 @@ from typing import Any
 from ..errors import ConfigError, MissingResource
 from ..types import Sentence
 from . import LayerAnnotator, Layers, checked_layers
-from .normalise import unescaped
+from .tokens import unescaped
 
 # The pipes that each layer needs. All others are disabled to save time.
 _PIPES = {

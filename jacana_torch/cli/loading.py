@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from ..annotate.tokenize import tokenized
+from ..annotate.tokens import tokenized
 from ..types import Alignment, Sentence, SentencePair
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..annotate.normalise import matching_form
+from ..annotate.tokens import matching_form
 from ..errors import ConfigError
 from ..types import SentencePair
 from .checkpoint import Tokenizer

@@ -10,7 +10,7 @@ from operator import itemgetter
 
 import numpy as np
 
-from ..annotate.normalise import matching_form
+from ..annotate.tokens import matching_form
 from ..util.geometry import Ints
 from .grid import Grid
 from .words import WordKey, WordPairs

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..annotate.normalise import matching_form
+from ..annotate.tokens import matching_form
 from .wordlists import stem, variant
 from .words import Signal, WordKey, WordPairs
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ..aligners.base import Aligner, CannotExplain, Directional, Explains, LinksOnly
 from ..annotate import Annotator
-from ..annotate.tokenize import tokenize
+from ..annotate.tokens import tokenize
 from ..errors import ConfigError, JacanaError
 from ..types import PROVIDERS, Alignment, Sentence, SentencePair, resources_of
 

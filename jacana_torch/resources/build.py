@@ -51,11 +51,12 @@ class Writer:
     def finish(self) -> Arrays | None:
         """The arrays, if they are in memory; on disk, write the index that makes the directory complete."""
         if self._directory is None:
-            arrays = {}
+            arrays = Arrays()
+            arrays.meta = self.meta
             for name, (dtype, shape) in self._shapes.items():
                 self._streams[name].seek(0)
                 arrays[name] = np.frombuffer(self._streams[name].read(), dtype=dtype).reshape(shape)
-            return Arrays(arrays, self.meta)
+            return arrays
         self.close()
         index = {"arrays": self._shapes, "meta": self.meta}
         (self._directory / store.INDEX).write_text(json.dumps(index), encoding="utf-8")
@@ -73,9 +74,9 @@ def write_strings(writer: Writer, name: str, words: Iterable[str]) -> None:
     hashes, ends, end = [np.zeros(0, np.uint64)], [np.zeros(1, np.int64)], 0
     writer.append(f"{name}.bytes", np.zeros(0, np.uint8))
     while batch := list(islice(remaining, _WORDS_AT_ONCE)):
-        blob, starts = store.packed(batch)
+        blob, starts, hashed = store.packed(batch)
         writer.append(f"{name}.bytes", blob)
-        hashes.append(store.hashes(blob, starts))
+        hashes.append(hashed)
         ends.append(starts[1:] + end)
         end += len(blob)
     hashed = np.concatenate(hashes)

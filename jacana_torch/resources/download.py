@@ -23,8 +23,8 @@ from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 from ..errors import JacanaError
+from . import RECEIPT, find, has_files, home, how_to_get, resource
 from .catalogue import CATALOGUE, Resource, Wheel
-from .lookup import RECEIPT, find, has_files, home, how_to_get, resource
 
 log = logging.getLogger(__name__)
 _NEW = 60  # seconds within which a new temporary directory may still lack its lock

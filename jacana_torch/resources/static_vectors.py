@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -10,9 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..errors import JacanaError, MissingResource
-from .catalogue import CATALOGUE
-from .lookup import RECEIPT, located
+from ..errors import JacanaError
+from . import RECEIPT
 from .store import Arrays, StringTable, compiled
 
 if TYPE_CHECKING:
@@ -20,22 +18,6 @@ if TYPE_CHECKING:
 
 VERSION = 2
 _WORD_LISTS = (".parquet", ".txt", ".vocab", ".json", ".words")
-
-
-def locate(name_or_path: str) -> Path:
-    """The file (or directory of files) that a resource's name or a path stands for."""
-    name = os.fspath(name_or_path)
-    if name in CATALOGUE:
-        found = located(name)
-        only = CATALOGUE[name].files
-        return found / only[0] if len(only) == 1 and found.is_dir() else found
-    path = Path(name).expanduser()
-    if not path.exists():
-        raise MissingResource(
-            f"there are no vectors at {name!r}, and no resource has that name: give a file in word2vec, GloVe or "
-            ".npy format, or one of glove-840b, glove-6b"
-        )
-    return path.resolve()
 
 
 @lru_cache(maxsize=8)
@@ -75,8 +57,8 @@ class Vectors:
         self.matrix: np.ndarray = arrays["matrix"]
         self.path = path
         self._words = StringTable(arrays, "words")
-        if len(self) != len(self.matrix):
-            raise JacanaError(f"{path}: {len(self)} words and {len(self.matrix)} vectors")
+        if len(self._words) != len(self.matrix):
+            raise JacanaError(f"{path}: {len(self._words)} words and {len(self.matrix)} vectors")
 
     def __len__(self) -> int:
         return len(self._words)

@@ -9,8 +9,7 @@ import hashlib
 import json
 import logging
 import shutil
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import JacanaError
-from .lookup import home
+from . import home
 
 if TYPE_CHECKING:
     from .build import Writer
@@ -29,15 +28,10 @@ _SAMPLE = 1 << 16  # bytes hashed at either end of a source file
 _BASE = np.uint64(0x9E3779B97F4A7C15)  # odd, so that no power of it vanishes modulo 2**64
 
 
-@dataclass(frozen=True, eq=False)
-class Arrays:
-    """Named arrays, and a JSON object for everything else."""
+class Arrays(dict[str, np.ndarray]):
+    """Named arrays; `meta` is a JSON object for everything else."""
 
-    arrays: Mapping[str, np.ndarray]
     meta: dict[str, Any]
-
-    def __getitem__(self, name: str) -> np.ndarray:
-        return self.arrays[name]
 
 
 def compiled(kind: str, version: int, sources: Iterable[Path], fill: Callable[[Writer], None]) -> Arrays:
@@ -62,7 +56,8 @@ def open_arrays(directory: Path) -> Arrays | None:
     """The arrays of a complete directory. A damaged one is removed, so that it is built again."""
     try:
         index = json.loads((directory / INDEX).read_text(encoding="utf-8"))
-        arrays = {}
+        arrays = Arrays()
+        arrays.meta = index["meta"]
         for name, (dtype, shape) in index["arrays"].items():
             file, expected = directory / name, int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
             if file.stat().st_size != expected:
@@ -71,7 +66,7 @@ def open_arrays(directory: Path) -> Arrays | None:
                 np.memmap(file, dtype=dtype, mode="r", shape=tuple(shape)) if expected else np.empty(shape, dtype)
             )
             arrays[name] = np.asarray(mapped)  # memmap's own slicing is slow
-        return Arrays(arrays, index["meta"])
+        return arrays
     except FileNotFoundError:
         if not directory.exists():
             return None
@@ -126,54 +121,47 @@ class StringTable:
         size = len(self._order)
         if not size or not len(words):
             return rows
-        blob, starts = packed(words)
-        wanted = hashes(blob, starts)
+        blob, starts, wanted = packed(words)
         pending, at = np.arange(len(words)), np.searchsorted(self._hashes, wanted)
         while len(pending):  # one round, unless hashes collide
             match = self._hashes[np.minimum(at, size - 1)] == wanted[pending]
             match &= at < size
             pending, at = pending[match], at[match]
             found = self._order[at]
-            same = self._equal(found, blob, starts[pending], starts[pending + 1])
+            same = self._starts[found + 1] - self._starts[found] == starts[pending + 1] - starts[pending]
+            alike = np.flatnonzero(same)  # the strings of equal length, whose bytes are compared
+            place, own = entries(self._starts, found[alike])
+            _, given = entries(starts, pending[alike])
+            same[alike[place[self._bytes[own] != blob[given]]]] = False
             rows[pending[same]] = found[same]
             pending, at = pending[~same], at[~same] + 1
         return rows
 
-    def _equal(self, rows: np.ndarray, blob: np.ndarray, begins: np.ndarray, ends: np.ndarray) -> np.ndarray:
-        """Whether the string of each row is blob[begin:end]."""
-        own, lengths = self._starts[rows], ends - begins
-        same: np.ndarray = self._starts[rows + 1] - own == lengths
-        lengths = np.where(same, lengths, 0)
-        within = _within(lengths)
-        differs = self._bytes[np.repeat(own, lengths) + within] != blob[np.repeat(begins, lengths) + within]
-        same[np.repeat(np.arange(len(rows)), lengths)[differs]] = False
-        return same
 
+def packed(words: Sequence[str]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The words' bytes end to end, [words + 1] where each begins, and [words] their hashes.
 
-def packed(words: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-    """The words' bytes end to end, and [words + 1] where each begins."""
+    A hash is a polynomial in the bytes. Sums wrap around modulo 2**64, and so do their differences.
+    """
     text = "".join(words)
     if text.isascii():
-        blob, lengths = text.encode("ascii"), map(len, words)
+        encoded, lengths = text.encode("ascii"), np.fromiter(map(len, words), np.int64, len(words))
     else:
-        encoded = [word.encode("utf-8", "surrogatepass") for word in words]
-        blob, lengths = b"".join(encoded), map(len, encoded)
+        each = [word.encode("utf-8", "surrogatepass") for word in words]
+        encoded, lengths = b"".join(each), np.fromiter(map(len, each), np.int64, len(words))
+    blob = np.frombuffer(encoded, dtype=np.uint8)
     starts = np.zeros(len(words) + 1, np.int64)
-    np.cumsum(np.fromiter(lengths, np.int64, len(words)), out=starts[1:])
-    return np.frombuffer(blob, dtype=np.uint8), starts
-
-
-def hashes(blob: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    """[words] a polynomial in each word's bytes; sums wrap around modulo 2**64, and so do their differences."""
-    lengths = np.diff(starts)
+    np.cumsum(lengths, out=starts[1:])
     powers = np.cumprod(np.full(lengths.max(initial=0) + 1, _BASE, dtype=np.uint64))
+    within = np.arange(len(blob)) - np.repeat(starts[:-1], lengths)  # 0, 1, ... within each word
     sums = np.zeros(len(blob) + 1, np.uint64)
-    np.cumsum((blob + np.uint64(1)) * powers[_within(lengths)], out=sums[1:])
-    found: np.ndarray = sums[starts[1:]] - sums[starts[:-1]]
-    return found
+    np.cumsum((blob + np.uint64(1)) * powers[within], out=sums[1:])
+    return blob, starts, sums[starts[1:]] - sums[starts[:-1]]
 
 
-def _within(lengths: np.ndarray) -> np.ndarray:
-    """0, 1, ... up to each length, one run after the other."""
-    begins = np.cumsum(lengths) - lengths
-    return np.asarray(np.arange(lengths.sum()) - np.repeat(begins, lengths))
+def entries(starts: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The entries starts[row] .. starts[row + 1] of each row: the place in `rows` and the number of each entry."""
+    begins = starts[rows].astype(np.int64)
+    counts = starts[rows + 1] - begins
+    place = np.repeat(np.arange(len(rows)), counts)
+    return place, np.arange(len(place)) + np.repeat(begins + counts - np.cumsum(counts), counts)

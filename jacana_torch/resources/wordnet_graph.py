@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .catalogue import WORDNET_FILES
-from .store import Arrays, StringTable, compiled
+from .store import Arrays, StringTable, compiled, entries
 
 if TYPE_CHECKING:
     from scipy import sparse
@@ -76,7 +76,7 @@ def load(path: Path) -> WordNet:
 
         compile_wordnet(path, writer)
 
-    sources = [path / file for file in WORDNET_FILES] if path.is_dir() else [path]
+    sources = map(path.joinpath, WORDNET_FILES) if path.is_dir() else (path,)
     return WordNet(compiled("wordnet", VERSION, sources, fill), path)
 
 
@@ -124,7 +124,7 @@ class WordNet:
         column = _COLUMN[np.frombuffer("".join(pos).encode("ascii"), np.uint8)][of_form]
         rows = self.forms.lookup(candidates)
         known = np.flatnonzero((rows >= 0) & (self._starts[column, rows + 1] > self._starts[column, rows]))
-        return [candidates[k] for k in known.tolist()], rows[known], of_form[known]
+        return list(map(candidates.__getitem__, known.tolist())), rows[known], of_form[known]
 
     def _analyses(self, form: str, pos: str) -> list[str]:
         """The form and its possible base forms: by the list of exceptions, else by the suffix rules."""
@@ -154,7 +154,7 @@ class WordNet:
                 counts.append(len(own))
             _, rows, of_form = self._bases(forms, parts)
             column = _COLUMN[np.frombuffer(parts.encode("ascii"), np.uint8)][of_form]
-            base, senses = _expanded(self._starts.ravel(), column * self._starts.shape[1] + rows)
+            base, senses = entries(self._starts.ravel(), column * self._starts.shape[1] + rows)
             of_sense = np.repeat(np.arange(len(new)), counts)[of_form][base]
             cuts = np.searchsorted(of_sense, np.arange(1, len(new)))
             known.update(zip(new, np.split(senses, cuts), strict=True))
@@ -240,19 +240,19 @@ class WordNet:
         that have the node where they end.
         """
         nodes, owner = np.concatenate([synset, len(self._up_starts) - 1 + senses]), np.concatenate([word, word])
-        row, at = _expanded(self._arrays["edges.starts"], nodes)
+        row, at = entries(self._arrays["edges.starts"], nodes)
         ends = [(word, synset, np.full(len(word), EDGES.index("synonym"), np.uint8))]
         ends.append((owner[row], self._arrays["edges.to"][at], self._arrays["edges.kind"][at]))
         reaching, reached = word, synset
         for step in range(depth):
-            row, at = _expanded(self._up_starts, reached)
+            row, at = entries(self._up_starts, reached)
             reaching, reached = reaching[row], self._up[at]
             for name in ("hypernym", "hypernym_deep")[step > 0 :]:
                 ends.append((reaching, reached, np.full(len(row), EDGES.index(name), np.uint8)))
         reaching, reached, kind = map(np.concatenate, zip(*ends, strict=True))
         starts = np.zeros(len(self._arrays["edges.starts"]), np.int64)
         np.cumsum(np.bincount(nodes, minlength=len(starts) - 1), out=starts[1:])
-        row, at = _expanded(starts, reached)
+        row, at = entries(starts, reached)
         joined = reaching[row] * n_words + owner[np.argsort(nodes, kind="stable")][at]
         place = np.minimum(np.searchsorted(keys, joined), len(keys) - 1)
         match = keys[place] == joined
@@ -264,7 +264,7 @@ class WordNet:
         self, synset: np.ndarray, word: np.ndarray, left: np.ndarray, right: np.ndarray, n_words: int
     ) -> np.ndarray:
         """[pairs] whether different synsets of the two words share a direct hypernym."""
-        row, at = _expanded(self._up_starts, synset)
+        row, at = entries(self._up_starts, synset)
         synset, word, above = synset[row], word[row], self._up[at]
         sisters = np.zeros(len(left), dtype=bool)
         if not len(word):
@@ -276,17 +276,9 @@ class WordNet:
         highest = np.maximum.reduceat(synset[order], first)
         starts = np.zeros(n_words + 1, np.int64)
         np.cumsum(np.bincount(word, minlength=n_words), out=starts[1:])
-        pair, at = _expanded(starts, left)
+        pair, at = entries(starts, left)
         wanted = right[pair] * len(self._up_starts) + above[at]
         place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
         differs = (lowest[place] != synset[at]) | (highest[place] != synset[at])
         sisters[pair[(keys[place] == wanted) & differs]] = True
         return sisters
-
-
-def _expanded(starts: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The entries starts[row] .. starts[row + 1] of each row: the place in `rows` and the number of each entry."""
-    begins = starts[rows].astype(np.int64)
-    counts = starts[rows + 1] - begins
-    place = np.repeat(np.arange(len(rows)), counts)
-    return place, np.arange(len(place)) + np.repeat(begins + counts - np.cumsum(counts), counts)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
-from ..annotate.tokenize import tokenize
+from ..annotate.tokens import tokenize
 from ..errors import ConfigError
 from ..symmetrize import symmetrizer
 from ..types import Link, Sentence, SentencePair

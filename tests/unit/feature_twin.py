@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import snowballstemmer
 
-from jacana_torch.annotate.normalise import matching_form
+from jacana_torch.annotate.tokens import matching_form
 from jacana_torch.features.api import Block
 from jacana_torch.features.featureset import FeatureSet
 from jacana_torch.features.grid import Grid

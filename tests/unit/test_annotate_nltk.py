@@ -12,11 +12,11 @@ import pytest
 from nltk.tag.perceptron import PerceptronTagger
 
 from jacana_torch import resources
-from jacana_torch.annotate import normalise
+from jacana_torch.annotate import tokens as tokens_module
 from jacana_torch.annotate.nltk import NltkAnnotator
-from jacana_torch.annotate.normalise import lemmas, lower_case, wordnet_pos
+from jacana_torch.annotate.tokens import lemmas, lower_case, wordnet_pos
 from jacana_torch.errors import MissingResource
-from jacana_torch.resources import lookup, store
+from jacana_torch.resources import store
 from jacana_torch.types import Sentence, SentencePair
 
 SOURCE = Sentence(tuple("Two geese were n't running -LRB- they 're the mayor ’s worst hens -RRB- .".split()))
@@ -112,9 +112,9 @@ def test_lemmas_do_not_depend_on_earlier_calls(monkeypatch):
     sentences = [["Geese", "were", "saws"], ["saws", "geese"], [], ["n't", "wo", "wo", "'s", "\ud800", ""]]
     tags = [["NNS", "VBD", "NNS"], ["VBZ", "NNS"], [], ["RB", "MD", "NN", "VBZ", "NN", "NN"]]
     expected = [("goose", "be", "saw"), ("saw", "goose"), (), ("not", "will", "wo", "be", "\ud800", "")]
-    monkeypatch.setattr(normalise, "_CACHED_LEMMAS", 3)
-    known = normalise._known_lemmas(resources.wordnet())
+    monkeypatch.setattr(tokens_module, "_CACHED_LEMMAS", 3)
     assert lemmas(sentences, tags) == expected
+    known = tokens_module._known_lemmas[resources.wordnet()]
     for sentence, of_words, right in zip(sentences, tags, expected, strict=True):
         assert lemmas([sentence], [of_words]) == [right]
         assert len(known) <= 3 + len(sentence)
@@ -173,7 +173,7 @@ def test_a_forked_worker_reads_nothing_again(monkeypatch):
     def refuse(*_):
         raise AssertionError("a worker looks for, or opens, what its parent has")
 
-    for module, function in ((store, "_fingerprint"), (store, "open_arrays"), (lookup, "find")):
+    for module, function in ((store, "_fingerprint"), (store, "open_arrays"), (resources, "find")):
         monkeypatch.setattr(module, function, refuse)  # what is compiled is opened through these
     with multiprocessing.get_context("fork").Pool(1) as workers:
         assert workers.apply_async(annotator, ([PAIR],)).get(timeout=60) == expected
@@ -183,7 +183,7 @@ def test_a_forked_worker_reads_nothing_again(monkeypatch):
 def test_importing_loads_nothing_heavy():
     code = (
         "import sys, jacana_torch.annotate.nltk, jacana_torch.annotate.spacy, jacana_torch.annotate.given, "
-        "jacana_torch.annotate.tokenize; "
+        "jacana_torch.annotate.tokens; "
         "print([m for m in ('torch', 'spacy', 'nltk', 'scipy', 'numpy', 'hydra') if m in sys.modules])"
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -8,7 +8,7 @@ from feature_twin import random_pairs
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jacana_torch.annotate.normalise import matching_form
+from jacana_torch.annotate.tokens import matching_form
 from jacana_torch.errors import MissingLayer
 from jacana_torch.features import grid as module
 from jacana_torch.features.api import Block

@@ -16,7 +16,7 @@ from feature_twin import Bases, random_pairs
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jacana_torch.annotate.normalise import matching_form
+from jacana_torch.annotate.tokens import matching_form
 from jacana_torch.features.families.context import Context, content_similarity
 from jacana_torch.features.families.pos import TAG, Pos, same_tag
 from jacana_torch.features.families.string import String

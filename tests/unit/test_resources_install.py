@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from jacana_torch import resources
 from jacana_torch.errors import ConfigError, JacanaError, MissingResource
 from jacana_torch.resources import (
     available,
@@ -22,7 +23,6 @@ from jacana_torch.resources import (
     download,
     format_status,
     install,
-    lookup,
     path,
     status,
 )
@@ -64,14 +64,14 @@ def home(tmp_path, monkeypatch):
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path / "wheels"))
     monkeypatch.delenv("JACANA_PPDB", raising=False)
-    monkeypatch.setattr(lookup, "nltk_roots", lambda: [tmp_path / "nltk_data"])
-    monkeypatch.setattr(lookup, "in_package", lambda _: None)
+    monkeypatch.setattr(resources, "nltk_roots", lambda: [tmp_path / "nltk_data"])
+    monkeypatch.setattr(resources, "in_package", lambda _: None)
     return tmp_path / "home"
 
 
 def use(monkeypatch, *rows: Resource) -> None:
     table = {row.name: row for row in rows}
-    for module in (lookup, download):
+    for module in (resources, download):
         monkeypatch.setattr(module, "CATALOGUE", table)
 
 
@@ -195,9 +195,10 @@ def test_slices_of_an_archive_are_joined_in_order(home, tmp_path, monkeypatch):
 KILLED = """
 import os, signal, sys
 sys.path[:0] = [{repository!r}, {tests!r}]
-from jacana_torch.resources import download as module, lookup
+from jacana_torch import resources
+from jacana_torch.resources import download as module
 from test_resources_install import toy
-lookup.CATALOGUE = {{"toy": toy({sha256!r})}}
+resources.CATALOGUE = {{"toy": toy({sha256!r})}}
 step = getattr(module, {step!r})
 def die(*args):
     if {after!r}:
@@ -313,25 +314,25 @@ def test_the_latest_folder_of_a_package_is_found_without_importing_it(tmp_path, 
             ("meta.json",) if "9" in version else ("config.cfg",),
         )
     monkeypatch.syspath_prepend(tmp_path)
-    found = lookup.in_package(catalogue.Place("package", "some_model/some_model-*", ("config.cfg",)))
+    found = resources.in_package(catalogue.Place("package", "some_model/some_model-*", ("config.cfg",)))
     assert found == tmp_path / "some_model" / "some_model-3.8.0"
-    assert lookup.in_package(catalogue.Place("package", "no_such_model/x", ())) is None
+    assert resources.in_package(catalogue.Place("package", "no_such_model/x", ())) is None
 
 
 def test_paths_are_remembered_until_settings_change(home, tmp_path, monkeypatch):
     files = CATALOGUE["wordnet"].files
     with pytest.raises(MissingResource):
-        lookup.located("wordnet")
+        resources.located("wordnet")
     fill(home / "data" / "wordnet", files)  # what was missing is not remembered
-    assert lookup.located("wordnet") == home / "data" / "wordnet"
+    assert resources.located("wordnet") == home / "data" / "wordnet"
     shutil.rmtree(home / "data")
-    assert lookup.located("wordnet") == home / "data" / "wordnet"
+    assert resources.located("wordnet") == home / "data" / "wordnet"
     fill(tmp_path / "other" / "data" / "wordnet", files)
     monkeypatch.setenv("JACANA_HOME", str(tmp_path / "other"))
-    assert lookup.located("wordnet") == tmp_path / "other" / "data" / "wordnet"
+    assert resources.located("wordnet") == tmp_path / "other" / "data" / "wordnet"
     monkeypatch.setenv("NLTK_DATA", str(tmp_path / "nltk_data"))
     fill(tmp_path / "nltk_data" / "corpora" / "wordnet", files)
-    assert lookup.located("wordnet") == tmp_path / "nltk_data" / "corpora" / "wordnet"
+    assert resources.located("wordnet") == tmp_path / "nltk_data" / "corpora" / "wordnet"
 
 
 def test_a_broken_zip_is_skipped(home, tmp_path):
@@ -356,7 +357,7 @@ def test_nltk_roots_are_those_of_nltk(tmp_path):
     script = f"""
 import sys
 sys.path.insert(0, {str(REPOSITORY)!r})
-from jacana_torch.resources.lookup import nltk_roots
+from jacana_torch.resources import nltk_roots
 ours = nltk_roots()
 assert "nltk" not in sys.modules
 import nltk.data

@@ -14,7 +14,7 @@ import pytest
 from jacana_torch import resources
 from jacana_torch.errors import JacanaError, MissingResource
 from jacana_torch.resources import vector_files
-from jacana_torch.resources.static_vectors import load, locate
+from jacana_torch.resources.static_vectors import load
 
 pytestmark = pytest.mark.usefixtures("own_home")
 WORDS = ["the", "Lisbon", "naïve", "a b c", "at .", "x", "1,000", "😀", "the", "nil"]
@@ -95,7 +95,7 @@ FORMATS = [
 def test_every_format_gives_the_same_normalised_vectors(tmp_path, write, rows):
     words = WORDS + [f"w{k}" for k in range(rows - len(WORDS))]
     given = matrix(rows)
-    found = load(locate(str(write(tmp_path, words, given))))
+    found = resources.vectors(str(write(tmp_path, words, given)))
     spaces = "_" if "binary" in write.__name__ else " "
     expected: dict[str, list[float]] = {}
     for word, vector in zip(words, given.tolist(), strict=True):

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jacana_torch.annotate.tokenize import spans, tokenize, tokenized
+from jacana_torch.annotate.tokens import spans, tokenize, tokenized
 from jacana_torch.types import Sentence, SentencePair
 
 # Each line is a text and its tokens, with | between them.

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ...annotate.normalise import matching_form, wordnet_pos
+from ...annotate.tokens import matching_form, wordnet_pos
 from ..api import Block, NodeBlocks
 from ..grid import Grid, Named
 from ..padded_grid import COLUMN, ROW, table_of

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...annotate.normalise import matching_form
+from ...annotate.tokens import matching_form
 from ...errors import ConfigError
 from ...features.wordlists import NICKNAMES, number_value, stem, variant
 from ...types import Sentence, SentencePair

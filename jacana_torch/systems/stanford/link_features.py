@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...annotate.normalise import matching_form, wordnet_pos
+from ...annotate.tokens import matching_form, wordnet_pos
 from ...errors import ConfigError, JacanaError
 from ...features.dependency_relations import canonical, relation_class
 from ...features.grid import Grid

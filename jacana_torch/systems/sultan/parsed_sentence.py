@@ -13,7 +13,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from ...annotate.normalise import matching_form
+from ...annotate.tokens import matching_form
 from ...errors import JacanaError
 from ...features.dependency_relations import canonical
 from ...features.name_spans import entity_spans

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...annotate.normalise import wordnet_pos
+from ...annotate.tokens import wordnet_pos
 from ...features.wordlists import number_value, stem, variant
 from .parsed_sentence import PROPER, ParsedSentence
 

@@ -11,7 +11,7 @@ from itertools import chain
 
 import numpy as np
 
-from ...annotate.normalise import matching_form, wordnet_pos
+from ...annotate.tokens import matching_form, wordnet_pos
 from ...errors import JacanaError
 from ...types import Sentence, SentencePair
 from ...util.geometry import positions, run_of, starts

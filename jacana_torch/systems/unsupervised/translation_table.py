@@ -17,8 +17,7 @@ from torch import Tensor
 
 from ... import corpora
 from ...aligners.base import State
-from ...annotate.normalise import matching_form
-from ...annotate.tokenize import tokenize
+from ...annotate.tokens import matching_form, tokenize
 from ...errors import ConfigError
 from ...features.wordlists import stem, variant
 from ...types import Example, Sentence

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jacana_torch.annotate.normalise import matching_form, unescaped
+from jacana_torch.annotate.tokens import matching_form, unescaped
 
 SAME = {
     "(": ("-LRB-", "-lrb-"),
