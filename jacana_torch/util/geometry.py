@@ -99,7 +99,7 @@ class Geometry:
         return np.repeat(first, height) + positions(height) * np.repeat(self.n_target[self.target_pair], height)
 
     def cell_at(self, pair: Ints, m: Ints, n: Ints) -> Ints:
-        """The cell (pair, m, n); -1 where m or n is negative, as the position of a root's head is."""
+        """[C] cells in the order of their target tokens: `values[by_column]` are those of the flipped pairs."""
         return np.where((m >= 0) & (n >= 0), self.cell_start[pair] + m * self.n_target[pair] + n, -1)
 
     def shift(self, dm: int, dn: int) -> Ints:
