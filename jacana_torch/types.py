@@ -45,7 +45,11 @@ class ReadsResources(Protocol):
 
 def resources_of(*parts: object) -> tuple[str, ...]:
     """Return the names of the resources that any of the parts reads, sorted."""
-    return tuple(sorted({name for part in parts if isinstance(part, ReadsResources) for name in part.resources}))
+    names: set[str] = set()
+    for part in parts:
+        if isinstance(part, ReadsResources):
+            names.update(part.resources)
+    return tuple(sorted(names))
 
 
 @dataclass(frozen=True)

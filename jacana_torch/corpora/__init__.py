@@ -60,7 +60,7 @@ class Format:
     `write_links`       as `write`, without the text
     `read_links`        yields the links of files without text, one item per line
     `read_numbered`     the same for lines that name their sentence
-    `suffixes`          endings of file names
+    `suffixes`          endings of file names besides the name of the format
     `holds_links`       whether alignments can be written, and
     `holds_confidence`  whether the confidence of their links can
     """
@@ -78,9 +78,11 @@ class Format:
 
 def formats(fits: Callable[[Format], bool] | None = None) -> tuple[str, ...]:
     """List the formats of this package, or those that fit; a module that is put there is a format."""
-    found = (module.name for module in pkgutil.iter_modules(__path__))
-    names = sorted(name for name in found if not name.startswith("_"))
-    return tuple(name for name in names if fits is None or fits(format_named(name)))
+    names = []
+    for module in pkgutil.iter_modules(__path__):
+        if not module.name.startswith("_") and (fits is None or fits(format_named(module.name))):
+            names.append(module.name)
+    return tuple(sorted(names))
 
 
 def can_read(format: Format) -> bool:
@@ -120,8 +122,11 @@ def _unknown(name: str, advice: str = "") -> ConfigError:
 
 
 def _by_suffix(name: str) -> list[str]:
-    lowered = name.lower().removesuffix(".gz")
-    return [each for each in formats() if lowered.endswith(format_named(each).suffixes)]
+    lowered, names = name.lower().removesuffix(".gz"), formats()
+    _, dot, ending = lowered.rpartition(".")
+    if dot and ending in names:  # without importing the others
+        return [ending]
+    return [each for each in names if lowered.endswith(format_named(each).suffixes)]
 
 
 def head_lines(head: bytes) -> list[str]:

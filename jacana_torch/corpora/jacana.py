@@ -152,4 +152,4 @@ def _format(example: Example) -> str:
     return "\n".join("    " + line for line in lines.split("\n"))
 
 
-FORMAT = Format(sniff=_sniff, read=_read, write=_write, suffixes=(".jacana", ".json"))
+FORMAT = Format(sniff=_sniff, read=_read, write=_write, suffixes=(".json",))

@@ -222,6 +222,6 @@ FORMAT = Format(
     sniff=_sniff,
     read=partial(per_line, parse=_parse, skip_blank=True),
     write=write,
-    suffixes=(".jsonl", ".ndjson", ".json"),
+    suffixes=(".ndjson", ".json"),
     holds_confidence=True,
 )

@@ -130,4 +130,4 @@ def _write(examples: Iterable[Example]) -> Iterator[str]:
         yield f"{header}\n{source} \nNULL ({{ / / }}) {''.join(words)}\n"
 
 
-FORMAT = Format(sniff=_sniff, read=_read, write=_write, suffixes=(".msr", ".a3"))
+FORMAT = Format(sniff=_sniff, read=_read, write=_write, suffixes=(".a3",))

@@ -56,6 +56,4 @@ def _write(examples: Iterable[Example]) -> Iterator[str]:
         yield "\t".join((*fields, format_links(gold.sure), format_links(gold.possible), "")) + "\n"
 
 
-FORMAT = Format(
-    sniff=_sniff, read=partial(per_line, parse=_parse, skip_blank=True), write=_write, suffixes=(".multimwa",)
-)
+FORMAT = Format(sniff=_sniff, read=partial(per_line, parse=_parse, skip_blank=True), write=_write)

@@ -111,6 +111,6 @@ FORMAT = Format(
     sniff=_sniff,
     read_numbered=_read_numbered,
     write=_write,
-    suffixes=(".naacl", ".wa"),
+    suffixes=(".wa",),
     holds_confidence=True,
 )

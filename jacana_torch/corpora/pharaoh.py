@@ -87,5 +87,4 @@ FORMAT = Format(
     read_links=partial(per_line, parse=partial(parse_links, possible=False)),
     write=partial(write_lines, text=True, possible=False),
     write_links=partial(write_lines, text=False, possible=False),
-    suffixes=(".pharaoh",),
 )

@@ -24,5 +24,4 @@ FORMAT = Format(
     read_links=partial(per_line, parse=partial(parse_links, possible=True)),
     write=partial(write_lines, text=True, possible=True),
     write_links=partial(write_lines, text=False, possible=True),
-    suffixes=(".talp",),
 )

@@ -46,6 +46,4 @@ def _raw_text(sentence: Sentence) -> str:
     return sentence.text
 
 
-FORMAT = Format(
-    sniff=_sniff, read=partial(per_line, parse=_parse), write=_write, suffixes=(".text",), holds_links=False
-)
+FORMAT = Format(sniff=_sniff, read=partial(per_line, parse=_parse), write=_write, holds_links=False)

@@ -93,7 +93,7 @@ class Geometry:
 
     @cached_property
     def by_column(self) -> Ints:
-        """[C] cells in the order of their target tokens: `values[by_column]` has the order of the flipped pairs."""
+        """[C] cells in the order of their target tokens: `values[by_column]` has the flipped pairs' order."""
         height = self.n_source[self.target_pair]
         first = self.cell_start[self.target_pair] + self.target_position
         return np.repeat(first, height) + positions(height) * np.repeat(self.n_target[self.target_pair], height)

@@ -283,7 +283,7 @@ def test_formats_are_the_modules(tmp_path, monkeypatch):
         "    return Example(SentencePair(Sentence(source.split()), Sentence(target.split())))\n"
         "def read(source): return per_line(source, one)\n"
         "def write(examples): return (f'{e.pair.source} / {e.pair.target}\\n' for e in examples)\n"
-        "FORMAT = Format(sniff, read, write, suffixes=('.slashed',), holds_links=False)\n"
+        "FORMAT = Format(sniff, read, write, holds_links=False)\n"
     )
     monkeypatch.setattr(corpora, "__path__", [*corpora.__path__, str(tmp_path)])
     assert "slashed" in corpora.formats()

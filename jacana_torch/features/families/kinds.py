@@ -156,7 +156,7 @@ def anchor_columns(grid: Grid, in_run: np.ndarray, cells: np.ndarray) -> np.ndar
     partner = _anchors(grid, base, in_run)
     table = np.zeros((len(ANCHOR_COLUMNS), len(cells)), dtype=np.float32)
     token, n = grid.source_token[cells], grid.n[cells]
-    shift = n - grid.m[cells]
+    shift = n - grid.source_position[token]
     left = nearest(partner >= 0, grid.source_pair, -1)
     right = nearest(partner >= 0, grid.source_pair, 1)
     far = int(grid.n_target.max(initial=0)) + len(partner)  # further than any word or shift
