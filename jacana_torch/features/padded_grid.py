@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import copy
-from functools import cached_property
 
 import numpy as np
 
@@ -21,7 +20,8 @@ _REACH = 6  # steps that a family may look along a diagonal from any place
 class PaddedGrid:
     """The places of a grid's cells: `n_rows` rows of `pitch` places, `size` in all.
 
-    `place` [C] is the place of each cell; `inside` [size] holds where there is one. A *field* has the values of
+    `place` [C] is the place of each cell; `inside` [size] holds where there is one; `distance` [size] is that of
+    the relative positions of two words in their sentences, 0 to 1. A *field* has the values of
     all places, and `near` reads those of their neighbours from it. *Lines* are the rows, or the columns, of all
     pairs, padding included: `line` [Ts] and `column_line` [Tt] are those of the tokens. Flipping exchanges rows
     and columns, and every place keeps its number.
@@ -40,6 +40,9 @@ class PaddedGrid:
         self.inside = used.ravel()
         self.place: Ints = np.flatnonzero(self.inside)
         self.line: Ints = np.flatnonzero(used_rows)
+        row = self.row_position / np.maximum(self.n_source, 1)[self.row_pair]
+        column = np.arange(self.pitch) / np.maximum(self.n_target, 1)[:, None]
+        self.distance = np.abs(row[:, None] - column[self.row_pair]).ravel()
         self.column_line: Ints = geometry.target_pair * self.pitch + geometry.target_position
         self._guard = max(_REACH, margin) * (self.pitch + 1)  # places before and after a field
 
@@ -49,13 +52,6 @@ class PaddedGrid:
         other._down, other.place = 1 - self._down, self.place[by_column]
         other.line, other.column_line = self.column_line, self.line
         return other
-
-    @cached_property
-    def distance(self) -> np.ndarray:
-        """[size] the distance between the relative positions of two words in their sentences, 0 to 1."""
-        row = self.row_position / np.maximum(self.n_source, 1)[self.row_pair]
-        column = np.arange(self.pitch) / np.maximum(self.n_target, 1)[:, None]
-        return np.abs(row[:, None] - column[self.row_pair]).ravel()
 
     # Fields
 

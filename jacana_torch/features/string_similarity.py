@@ -29,9 +29,9 @@ _FIRST, _LAST = itemgetter(slice(None, 1)), itemgetter(slice(-1, None))
 OfPairs = Callable[[WordPairs], np.ndarray]
 
 
-def lower_case(function: Callable[[str], Any], dtype: type = object) -> Callable[[Sequence[str]], np.ndarray]:
-    """Make a word attribute for a lexicon: [W] `function` of each word in lower case."""
-    return lambda words: np.array(list(map(function, map(str.lower, words))), dtype=dtype)
+def of_lower_case(function: Callable[[str], Any], words: Sequence[str], dtype: type = object) -> np.ndarray:
+    """[W] `function` of each word in lower case; with `partial`, an attribute for a lexicon."""
+    return np.array(list(map(function, map(str.lower, words))), dtype=dtype)
 
 
 def computed_once(compute: OfPairs) -> OfPairs:
@@ -49,19 +49,21 @@ def computed_once(compute: OfPairs) -> OfPairs:
 
 def identical(pairs: WordPairs) -> np.ndarray:
     """[U] whether the words are identical, ignoring case."""
-    return pairs.equal("lower", lower_case(str))
+    return pairs.equal("lower", partial(of_lower_case, str))
 
 
 @computed_once
 def same_word(pairs: WordPairs) -> np.ndarray:
     """[U] Algorithm 1's "identical ignoring case": equal stems, a stem that begins the other, hyphenated parts."""
     words, left, right = pairs.lexicon.words, pairs.left, pairs.right
-    same = pairs.equal("stem", lower_case(stem))
-    start = pairs.equal("stem.start", lower_case(lambda w: s[:3] if len(s := stem(w)) > 2 else None))
-    for u in np.flatnonzero(~same & start).tolist():  # few: pairs that share their first three letters
-        a, b = stem(words[left[u]].lower()), stem(words[right[u]].lower())
+    same = pairs.equal("stem", partial(of_lower_case, stem))
+    stems = pairs.lexicon.attribute("stem", partial(of_lower_case, stem))
+    start, number = np.unique(stems.astype("<U3"), return_inverse=True)
+    may_begin = ~same & (number[left] == number[right]) & (np.char.str_len(start) > 2)[number[left]]
+    for u in np.flatnonzero(may_begin).tolist():  # few: pairs that share their first three letters
+        a, b = stems[left[u]], stems[right[u]]
         same[u] = a.startswith(b) or b.startswith(a)
-    hyphenated = pairs.lexicon.attribute("hyphen", lower_case(_HYPHEN.search, bool))
+    hyphenated = pairs.lexicon.attribute("hyphen", partial(of_lower_case, _HYPHEN.search, dtype=bool))
     for u in np.flatnonzero(~same & (hyphenated[left] | hyphenated[right])).tolist():
         same[u] = _hyphen_match(words[left[u]].lower(), words[right[u]].lower())
     return same
@@ -85,7 +87,7 @@ def base_of(pairs: WordPairs) -> np.ndarray:
     spelling = jaro_winkler(pairs)
     score = np.where(spelling > 0.85, 0.7 * spelling, 0.0)
     score = np.where(same_word(pairs), 0.9, score)
-    score = np.where(pairs.equal("variant", lower_case(variant)), 0.95, score)
+    score = np.where(pairs.equal("variant", partial(of_lower_case, variant)), 0.95, score)
     return np.where(identical(pairs), 1.0, score)
 
 
@@ -114,7 +116,10 @@ def similarities(pairs: WordPairs) -> np.ndarray:
     shared2, a2, b2 = shared_ngrams(pairs, 2)
     shared3, a3, b3 = shared_ngrams(pairs, 3)
     shared4, a4, b4 = shared_ngrams(pairs, 4)
-    same_first, same_last = pairs.equal("first", lower_case(_FIRST)), pairs.equal("last", lower_case(_LAST))
+    same_first, same_last = (
+        pairs.equal("first", partial(of_lower_case, _FIRST)),
+        pairs.equal("last", partial(of_lower_case, _LAST)),
+    )
     columns = (
         jaro_winkler(pairs),
         2 * shared2 / (a2 + b2),
@@ -141,7 +146,7 @@ def _scored(pairs: WordPairs, scorer: Callable[..., Any], rows: np.ndarray) -> n
     """[U] rapidfuzz's scores of the pairs `rows`; 0 for the others."""
     from rapidfuzz.process import cpdist
 
-    lower = pairs.lexicon.attribute("lower", lower_case(str))
+    lower = pairs.lexicon.attribute("lower", partial(of_lower_case, str))
     left, right = lower[pairs.left[rows]].tolist(), lower[pairs.right[rows]].tolist()
     out = np.zeros(len(pairs))
     out[rows] = cpdist(left, right, scorer=scorer, dtype=np.float32)
@@ -151,18 +156,13 @@ def _scored(pairs: WordPairs, scorer: Callable[..., Any], rows: np.ndarray) -> n
 @computed_once
 def _common_letter(pairs: WordPairs) -> np.ndarray:
     """The pairs that may share a letter, fewer than half: every measure is 0 for the others."""
-    letters = pairs.lexicon.attribute("letters", _letters)
-    return np.flatnonzero(letters[pairs.left] & letters[pairs.right])
-
-
-def _letters(words: Sequence[str]) -> np.ndarray:
-    """[W] a bit for each letter of a word in lower case; letters of a large alphabet share bits."""
-    lower = list(map(str.lower, words))
+    lower = pairs.lexicon.attribute("lower", partial(of_lower_case, str))
     length = np.array(list(map(len, lower)), dtype=np.int64)
-    letters = np.array(lower, dtype=f"<U{_LONG}").view(np.uint32).reshape(-1, _LONG)
-    bits = np.uint64(1) << (letters & np.uint32(63)).astype(np.uint64)
+    letters = lower.astype(f"<U{_LONG}").view(np.uint32).reshape(-1, _LONG)
+    bits = np.uint64(1) << (letters & np.uint32(63)).astype(np.uint64)  # letters of a large alphabet share bits
     bits[np.arange(_LONG) >= length[:, None]] = 0
-    return np.where(length > _LONG, ~np.uint64(0), np.asarray(np.bitwise_or.reduce(bits, axis=1)))
+    of_word = np.where(length > _LONG, ~np.uint64(0), np.asarray(np.bitwise_or.reduce(bits, axis=1)))
+    return np.flatnonzero(of_word[pairs.left] & of_word[pairs.right])
 
 
 # Shared n-grams. An n-gram is a number: its characters hashed into 63 bits. Most pairs share no n-gram, which one

@@ -19,7 +19,7 @@ from jacana_torch.features.families.kinds import (
     WORD_KINDS,
     Kinds,
     anchor_columns,
-    word_kind,
+    word_kinds,
 )
 from jacana_torch.features.grid import Grid
 from jacana_torch.features.wordlists import FUNCTION_KINDS, FUNCTION_WORDS
@@ -106,7 +106,7 @@ def test_words_by_hand():
         "The determiner n't auxiliary of preposition HERS pronoun because function , comma ! stop ( punct".split()
     )
     words += "3.5 number Anna name hen content".split()
-    assert [WORD_KINDS[word_kind(word)] for word in words[::2]] == words[1::2]
+    assert [WORD_KINDS[kind] for kind in word_kinds(words[::2])] == words[1::2]
 
 
 def test_classes_of_function_words_do_not_overlap():

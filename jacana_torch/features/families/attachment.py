@@ -17,7 +17,7 @@ from ..api import Block, NodeBlocks
 from ..approximate_parse import AUXILIARIES, MARKS, RELATIONS, Parse, approximate_parse, at, kinds_of_tags
 from ..grid import Grid, Named
 from ..padded_grid import COLUMN, ROW, PaddedGrid, table_of
-from ..string_similarity import FORM, base_similarity, lower_case
+from ..string_similarity import FORM, base_similarity, of_lower_case
 from .context import Columns
 from .pos import TAG
 from .wordnet import WordNet
@@ -75,8 +75,10 @@ def parses(grid: Grid) -> tuple[Parse, Parse]:
 def _parsed(grid: Grid) -> tuple[bool, Parse, Parse]:
     tags, words = grid.words(TAG), grid.words(FORM)
     kind = tags.lexicon.attribute("parse.kind", _kinds)
-    auxiliary = words.lexicon.attribute("parse.auxiliary", lower_case(AUXILIARIES.__contains__, bool))
-    mark = words.lexicon.attribute("parse.mark", lower_case(MARKS.__contains__, bool))
+    auxiliary = words.lexicon.attribute(
+        "parse.auxiliary", partial(of_lower_case, AUXILIARIES.__contains__, dtype=bool)
+    )
+    mark = words.lexicon.attribute("parse.mark", partial(of_lower_case, MARKS.__contains__, dtype=bool))
     source = approximate_parse(kind[tags.source], auxiliary[words.source], mark[words.source], grid.source_pair)
     target = approximate_parse(kind[tags.target], auxiliary[words.target], mark[words.target], grid.target_pair)
     return grid.is_flipped, source, target

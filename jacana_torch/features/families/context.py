@@ -6,7 +6,7 @@ both alignment directions share is computed once (`grid.shared`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -17,23 +17,19 @@ from ..api import Block, NodeBlocks
 from ..grid import MARGIN, Grid, Named
 from ..padded_grid import COLUMN, ROW, PaddedGrid, table_of
 from ..string_similarity import FORM, base_of, base_similarity
-from ..wordlists import word_class
+from ..wordlists import IS_CONTENT, word_classes
 from ..words import Signal, WordPairs
 
 LONGEST_RUN = 6
+_FAR = 0.1  # off the score of two words at opposite ends of their sentences
 TIE = 1e-5  # equal scores may differ by rounding: neither wins
-_NO_CONTENT = frozenset(("punct", "function"))
 Columns = dict[str, np.ndarray]
 _Shared = tuple[Named, np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
-def are_content(words: Sequence[str]) -> np.ndarray:
-    """[W] whether words are content words, names or numbers."""
-    return ~np.array(list(map(_NO_CONTENT.__contains__, map(word_class, words))), dtype=bool)
-
-
 def _content_similarity(pairs: WordPairs) -> np.ndarray:
-    return np.where(pairs.both("content", are_content), base_of(pairs), 0.0)
+    content = IS_CONTENT[pairs.lexicon.attribute("class", word_classes)]
+    return np.where(content[pairs.left] & content[pairs.right], base_of(pairs), 0.0)
 
 
 content_similarity = Signal("context.content", FORM, _content_similarity)
@@ -57,7 +53,7 @@ class Context:
         named, field, content_field, base, diagonal, run = shared
         window = _window(padded, field, content_field, self.window)
         score = base + 0.5 * diagonal + 0.3 * window["window_content"] + 0.3 * run
-        competitors, null = competition(padded, base, _nearby_first(score, padded))
+        competitors, null = competition(padded, base, score - _FAR * padded.distance.astype(score.dtype))
         link = Block(*named, padded.place), Block(*table_of(window | competitors), padded.place)
         return NodeBlocks(link, (Block(*table_of(null), padded.line),))
 
@@ -140,7 +136,7 @@ def content_neighbours(grid: Grid, padded: PaddedGrid, similar: np.ndarray) -> C
     """Whether the next content words left and right of both words match: what a function word belongs to."""
     columns: Columns = {}
     words = grid.words(FORM)
-    content = words.lexicon.attribute("content", are_content)
+    content = IS_CONTENT[words.lexicon.attribute("class", word_classes)]
     for side, step in (("left", -1), ("right", 1)):
         token = nearest(content[words.source], grid.source_pair, step)
         row = padded.lines(np.where(token < 0, -1, token - grid.source_start[grid.source_pair]), ROW)
@@ -183,12 +179,8 @@ def _near(
     columns["near_both"] = columns["near_-1"] * columns["near_+1"]
     columns |= content_neighbours(grid, padded, similar)
     anchors = columns["left_anchor_similar"].astype(field.dtype) + columns["right_anchor_similar"]
-    return table_of(columns), similar, _nearby_first(similar + 0.5 * diagonal + 0.2 * anchors, padded)
-
-
-def _nearby_first(score: np.ndarray, padded: PaddedGrid) -> np.ndarray:
-    """The score, less for words that are far from each other's place in the sentence."""
-    return score - 0.1 * padded.distance.astype(score.dtype)
+    score = similar + 0.5 * diagonal + 0.2 * anchors
+    return table_of(columns), similar, score - _FAR * padded.distance.astype(score.dtype)
 
 
 def competition(padded: PaddedGrid, base: np.ndarray, score: np.ndarray) -> tuple[Columns, Columns]:

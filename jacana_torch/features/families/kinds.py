@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 
@@ -16,17 +17,16 @@ from ...util.geometry import nearest
 from ..api import Block, Grouped, NodeBlocks, prefixed
 from ..grid import Grid
 from ..string_similarity import FORM, base_of, base_similarity
-from ..wordlists import FUNCTION_KINDS, WORD_CLASSES, word_class
+from ..wordlists import FUNCTION_KINDS, IS_CONTENT, WORD_CLASSES, word_classes
 from ..words import Signal, WordPairs
-from .context import Context, are_content
+from .context import Context
 
 _STOPS = frozenset(".!?;:")
 # In this order: two identical words of different classes (`US` and `us`) count as the first of them.
-_FUNCTION_KIND = {word: name for name, words in FUNCTION_KINDS.items() for word in words}
 WORD_KINDS = ("comma", "stop", *FUNCTION_KINDS, *WORD_CLASSES)
 _IS_FUNCTION = np.isin(WORD_KINDS, ("function", *FUNCTION_KINDS))
 _IS_PUNCT = np.isin(WORD_KINDS, ("comma", "stop", "punct"))
-ALIKE = (*(f"{name}={name}" for name in WORD_KINDS), "name~name", "word~word")
+ALIKE = (*map("{0}={0}".format, WORD_KINDS), "name~name", "word~word")
 UNLIKE = ("punct|any", "function|function", "function|any", "name|name", "number|any", "word|word")
 KINDS = (*ALIKE, *UNLIKE)
 
@@ -43,6 +43,7 @@ OF_ALIKE = (
     "wins_both", "loses_both", "row_margin", "column_margin",
 )  # fmt: skip
 OF_UNLIKE = (*_COMMON, "row_better", "column_better", "row_free", "column_free")
+_ALIKE_NAMES = tuple(map(".".join, product(ALIKE, OF_ALIKE)))
 
 
 @dataclass(frozen=True)
@@ -70,8 +71,8 @@ class Kinds:
             column[name] = anchors, k
         values = _values(column, OF_ALIKE, alike)
         group = kind[alike] if len(alike) else np.zeros(len(values), kind.dtype)
-        names = tuple(f"{name}.{of}" for name in ALIKE for of in OF_ALIKE)  # one block: these cells are few
-        link = [Block(names, Grouped(values, group, len(ALIKE)), _index_of(alike, grid.n_cells))]
+        grouped = Grouped(values, group, len(ALIKE))  # one block: these cells are few
+        link = [Block(_ALIKE_NAMES, grouped, _index_of(alike, grid.n_cells))]
         for name, own in zip(UNLIKE, unlike, strict=True) if self.unlike else ():
             names = prefixed(f"{name}.", OF_UNLIKE)
             link.append(Block(names, _values(column, OF_UNLIKE, own), _index_of(own, grid.n_cells)))
@@ -101,19 +102,18 @@ def _index_of(cells: np.ndarray, size: int) -> np.ndarray:
 # Classes of word pairs
 
 
-def word_kind(word: str) -> int:
-    """Which of the WORD_KINDS a word belongs to."""
-    name = "comma" if word == "," else "stop" if word in _STOPS else word_class(word)
-    return WORD_KINDS.index(_FUNCTION_KIND.get(word.lower(), name))
-
-
-def _word_kinds(words: Sequence[str]) -> np.ndarray:
-    return np.array(list(map(word_kind, words)), dtype=np.int64)
+def word_kinds(words: Sequence[str]) -> np.ndarray:
+    """[W] which of the WORD_KINDS each word belongs to."""
+    kinds = WORD_KINDS.index(WORD_CLASSES[0]) + word_classes(words)
+    lower, special = list(map(str.lower, words)), {"comma": {","}, "stop": _STOPS, **FUNCTION_KINDS}
+    for name, members in special.items():
+        kinds[list(map(members.__contains__, lower))] = WORD_KINDS.index(name)
+    return kinds
 
 
 def _kinds(pairs: WordPairs) -> np.ndarray:
     """[U] which of KINDS: by the words if they are identical, by their classes if not."""
-    of_word = pairs.lexicon.attribute("kinds", _word_kinds)
+    of_word = pairs.lexicon.attribute("kinds", word_kinds)
     left, right, base = of_word[pairs.left], of_word[pairs.right], base_of(pairs)
     function = _IS_FUNCTION[left].astype(np.int64) + _IS_FUNCTION[right]
     name, number = WORD_KINDS.index("name"), WORD_KINDS.index("number")
@@ -178,7 +178,7 @@ def _anchors(grid: Grid, base: np.ndarray, in_run: np.ndarray) -> np.ndarray:
     alike = np.flatnonzero(base >= 0.9)
     s, t = grid.source_token[alike], grid.target_token[alike]
     words = grid.words(FORM)
-    content = words.lexicon.attribute("content", are_content)
+    content = IS_CONTENT[words.lexicon.attribute("class", word_classes)]
     telling = (content[words.source[s]] & content[words.target[t]]) | in_run[alike]
     alone = (np.bincount(s, minlength=1)[s] == 1) & (np.bincount(t, minlength=1)[t] == 1)
     partner = np.full(len(grid.source_pair), -1)

@@ -22,12 +22,21 @@ from ..string_similarity import (
     best_of,
     identical,
     identical_words,
-    lower_case,
+    of_lower_case,
     same_word,
     same_words,
     similarities,
 )
-from ..wordlists import FUNCTION_WORDS, NEGATIONS, NICKNAMES, WORD_CLASSES, number_value, variant, word_class
+from ..wordlists import (
+    FUNCTION_WORDS,
+    NEGATIONS,
+    NICKNAMES,
+    WORD_CLASSES,
+    number_value,
+    variant,
+    word_class,
+    word_classes,
+)
 from ..words import WordKey, WordPairs
 
 NULL_COLUMNS = ("bias", "best_identical", "best_same", "best_max", "no_same", "nothing_alike", "rival")
@@ -47,19 +56,45 @@ class String:
     def word_blocks(self, pairs: WordPairs) -> tuple[Block, ...]:
         similarity = pairs.shared(("string.similarity", self.threshold), partial(self._similarity, pairs))
         alike = identical(pairs)
-        identity, number = pairs.lexicon.named("string.identity", lower_case(_frequent_word))
+        identity, number = pairs.lexicon.named("string.identity", partial(of_lower_case, _frequent_word))
         class_names, class_table = _class_table()
-        classes = pairs.lexicon.attribute("kind", _classes)
+        classes = pairs.lexicon.attribute("class", word_classes)
         row = classes[pairs.left] * len(WORD_CLASSES) + classes[pairs.right]
+        # A column for each two different function words (`of~for`), a class so small that training sees them all.
+        both = pairs.both("function", partial(of_lower_case, FUNCTION_WORDS.__contains__, dtype=bool)) & ~alike
+        words, names = pairs.lexicon.words, dict[str, int]()
+        two = np.full(len(pairs), -1, dtype=np.int64)
+        for u in np.flatnonzero(both).tolist():
+            name = f"{words[pairs.left[u]].lower()}~{words[pairs.right[u]].lower()}"
+            two[u] = names.setdefault(name, len(names))
         return (
             Block(*similarity),
             Block(class_names, class_table, (row * 2 + alike) * 2 + same_word(pairs)),
             Block(identity, None, np.where(alike, number[pairs.left], -1)),
-            _function_word_pairs(pairs),
+            Block(tuple(names), None, two),
         )
 
     def __call__(self, grid: Grid) -> NodeBlocks:
-        return NodeBlocks((Block(("acronym",), _acronyms(grid)[:, None]),), _null(grid))
+        """Acronyms; and evidence of NULL: the word's class, and how good its best partner would be."""
+        same_ci, same, best = (
+            grid.row_max(grid.per_cell(identical_words)),
+            grid.row_max(grid.per_cell(same_words)),
+            grid.row_max(grid.per_cell(best_measure)),
+        )
+        base = grid.per_cell(base_similarity)
+        column_best = grid.column_max(base)[grid.target_token]
+        competitor = grid.row_max(np.where(base > 0, column_best - base, 0.0))
+        values = np.column_stack([np.ones(len(best)), same_ci, same, best, 1.0 - same, best < 0.5, competitor])
+        words = grid.words(FORM)
+        classes = words.lexicon.attribute("class", word_classes)[words.source]
+        names, number = words.lexicon.named("string.null", partial(of_lower_case, _short_word))
+        null = (
+            Block(NULL_COLUMNS, values),
+            Block(prefixed("class=", WORD_CLASSES), None, classes),
+            Block(prefixed("unmatched=", WORD_CLASSES), None, np.where(same > 0, -1, classes)),
+            Block(names, None, number[words.source]),
+        )
+        return NodeBlocks((Block(("acronym",), _acronyms(grid)[:, None]),), null)
 
     def _similarity(self, pairs: WordPairs) -> Named:
         """Names and a table [U, K] of what is the same for two words in either order."""
@@ -71,24 +106,24 @@ class String:
         columns["max_match"] = np.where(~same & (best > self.threshold), best, 0.0)
         for bound in (0.6, 0.75, 0.85, 0.92):
             columns[f"jaro_winkler>{bound}"] = ~same & (measures[:, 0] > bound)
-        columns["variant"] = ~alike & pairs.equal("variant", lower_case(variant))
-        columns["phonetic"] = ~same & pairs.equal("phonetic", lower_case(_phonetic))
-        value = pairs.lexicon.attribute("number", lower_case(number_value, float))
+        columns["variant"] = ~alike & pairs.equal("variant", partial(of_lower_case, variant))
+        columns["phonetic"] = ~same & pairs.equal("phonetic", partial(of_lower_case, _phonetic))
+        value = pairs.lexicon.attribute("number", partial(of_lower_case, number_value, dtype=float))
         left, right = value[pairs.left], value[pairs.right]
         both = ~np.isnan(left) & ~np.isnan(right)
         columns |= {"number_equal": both & (left == right), "number_differs": both & (left != right)}
         columns["number_or_not"] = np.isnan(left) != np.isnan(right)
-        columns["nickname"] = _nicknames(pairs)
-        columns["negations"] = pairs.both("negation", lower_case(NEGATIONS.__contains__, bool))
+        columns["nickname"] = np.zeros(len(pairs), dtype=bool)
+        listed = pairs.both("nickname", partial(of_lower_case, _NICKNAME_WORDS.__contains__, dtype=bool))
+        words = pairs.lexicon.words
+        for u in np.flatnonzero(listed).tolist():
+            two = frozenset((words[pairs.left[u]].lower(), words[pairs.right[u]].lower()))
+            columns["nickname"][u] = two in NICKNAMES
+        columns["negations"] = pairs.both("negation", partial(of_lower_case, NEGATIONS.__contains__, dtype=bool))
         table = np.empty((len(columns), len(pairs)))
         for line, values in zip(table, columns.values(), strict=True):
             line[:] = values
         return tuple(columns), table.T
-
-
-def _classes(words: Sequence[str]) -> np.ndarray:
-    """[W] which of the WORD_CLASSES."""
-    return np.array(list(map(WORD_CLASSES.index, map(word_class, words))), dtype=np.int64)
 
 
 @lru_cache(maxsize=1 << 13)
@@ -98,29 +133,9 @@ def _phonetic(word: str) -> str:
     return jellyfish.metaphone(word) if word.isalpha() and word.isascii() else ""
 
 
-def _nicknames(pairs: WordPairs) -> np.ndarray:
-    """[U] whether one word is a short form of the other; only pairs of listed words are looked up."""
-    words, found = pairs.lexicon.words, np.zeros(len(pairs), dtype=bool)
-    for u in np.flatnonzero(pairs.both("nickname", lower_case(_NICKNAME_WORDS.__contains__, bool))).tolist():
-        found[u] = frozenset((words[pairs.left[u]].lower(), words[pairs.right[u]].lower())) in NICKNAMES
-    return found
-
-
 def _frequent_word(word: str) -> str | None:
     """A column for each function word or punctuation mark that matches itself: `the` says less than `between`."""
     return f"same={word}" if word in FUNCTION_WORDS or len(word) == 1 and word_class(word) == "punct" else None
-
-
-def _function_word_pairs(pairs: WordPairs) -> Block:
-    """A column for each two different function words (`of~for`), a class so small that training sees them all."""
-    both = pairs.both("function", lower_case(FUNCTION_WORDS.__contains__, bool)) & ~identical(pairs)
-    words = pairs.lexicon.words
-    names: dict[str, int] = {}
-    number = np.full(len(pairs), -1, dtype=np.int64)
-    for u in np.flatnonzero(both).tolist():
-        name = f"{words[pairs.left[u]].lower()}~{words[pairs.right[u]].lower()}"
-        number[u] = names.setdefault(name, len(names))
-    return Block(tuple(names), None, number)
 
 
 @lru_cache(maxsize=1)
@@ -137,28 +152,6 @@ def _class_table() -> Named:
     return tuple(columns), np.column_stack(list(columns.values())).astype(np.float64)
 
 
-def _null(grid: Grid) -> tuple[Block, ...]:
-    """Evidence that a source token is unaligned: its class, and how good its best partner would be."""
-    same_ci, same, best = (
-        grid.row_max(grid.per_cell(identical_words)),
-        grid.row_max(grid.per_cell(same_words)),
-        grid.row_max(grid.per_cell(best_measure)),
-    )
-    base = grid.per_cell(base_similarity)
-    column_best = grid.column_max(base)[grid.target_token]
-    competitor = grid.row_max(np.where(base > 0, column_best - base, 0.0))
-    values = np.column_stack([np.ones(len(best)), same_ci, same, best, 1.0 - same, best < 0.5, competitor])
-    words = grid.words(FORM)
-    word_classes = words.lexicon.attribute("kind", _classes)[words.source]
-    names, number = words.lexicon.named("string.null", lower_case(_short_word))
-    return (
-        Block(NULL_COLUMNS, values),
-        Block(prefixed("class=", WORD_CLASSES), None, word_classes),
-        Block(prefixed("unmatched=", WORD_CLASSES), None, np.where(same > 0, -1, word_classes)),
-        Block(names, None, number[words.source]),
-    )
-
-
 def _short_word(word: str) -> str | None:
     """A NULL column for each function word and each single character."""
     return f"word={word}" if word in FUNCTION_WORDS or len(word) == 1 else None
@@ -167,22 +160,19 @@ def _short_word(word: str) -> str | None:
 # Acronyms: `U.N.` and `United Nations`
 
 
-def is_acronym(token: str) -> bool:
-    """Whether a token could be one: two to six capitals, with or without dots."""
-    if not token.isupper():  # most are not, and this is the quickest test
-        return False
-    letters = token.replace(".", "")
-    return 1 < len(letters) <= 6 and letters.isalpha()
-
-
-def _are_acronyms(words: Sequence[str]) -> np.ndarray:
-    return np.array(list(map(is_acronym, words)), dtype=bool)
+def are_acronyms(words: Sequence[str]) -> np.ndarray:
+    """[W] whether words could be acronyms: two to six capitals, with or without dots."""
+    found = np.array(list(map(str.isupper, words)), dtype=bool)  # most are not
+    for k in np.flatnonzero(found).tolist():
+        letters = words[k].replace(".", "")
+        found[k] = 1 < len(letters) <= 6 and letters.isalpha()
+    return found
 
 
 def _acronyms(grid: Grid) -> np.ndarray:
     """[C] whether one word is an acronym and the other one of the words whose initials it spells."""
     found, words = np.zeros(grid.n_cells), grid.words(FORM)
-    candidate = words.lexicon.attribute("acronym", _are_acronyms)
+    candidate = words.lexicon.attribute("acronym", are_acronyms)
     for token in np.flatnonzero(candidate[words.source]).tolist():
         pair, m = int(grid.source_pair[token]), int(grid.source_position[token])
         one, other = grid.pairs[pair].source.tokens, grid.pairs[pair].target.tokens
@@ -196,7 +186,7 @@ def _acronyms(grid: Grid) -> np.ndarray:
 
 def _spelled_by(acronym: str, tokens: Sequence[str]) -> np.ndarray:
     """Positions of capitalised words whose initials spell an acronym; words like "of" between may be left out."""
-    letters, found = acronym.replace(".", "") if is_acronym(acronym) else "", list[int]()
+    letters, found = acronym.replace(".", "") if are_acronyms([acronym])[0] else "", list[int]()
     for start, token in enumerate(tokens if letters else ()):
         if token[:1] != letters[0] or len(token) < 2:
             continue
