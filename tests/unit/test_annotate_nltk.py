@@ -95,6 +95,7 @@ def test_lemmas_are_nltks_morphy(monkeypatch, tmp_path):
     # NLTK reads nothing but what lies in corpora/ of a folder of nltk.data.path and nobody else may write
     shutil.copytree(place, tmp_path / "corpora" / "wordnet", copy_function=shutil.copyfile)
     monkeypatch.setattr(nltk.data, "path", [str(tmp_path)])
+    monkeypatch.setenv("JACANA_HOME", str(tmp_path / "home"))  # what is compiled here goes with it
     from nltk.corpus.reader.wordnet import WordNetCorpusReader
 
     reader = WordNetCorpusReader(nltk.data.find("corpora/wordnet"), None)

@@ -15,6 +15,7 @@ from jacana_torch.features.featureset import FeatureSet, blocks_of
 from jacana_torch.features.grid import Grid
 from jacana_torch.types import Sentence, SentencePair
 
+pytestmark = pytest.mark.usefixtures("own_home")
 KNOWN = "red blue fox hen ran sat the barn (".split()
 WORDS = [*KNOWN, "Red", "FOX", "zyx", "Zyx", "qrs", "-LRB-"]
 STEPS = (0.3, 0.6)
@@ -25,9 +26,8 @@ def static(*vectors: str, **settings) -> DistSim:
 
 
 @pytest.fixture
-def store(tmp_path, monkeypatch):
+def store(tmp_path):
     """A file in GloVe's format, and the vectors in it as plain lists."""
-    monkeypatch.setenv("JACANA_HOME", str(tmp_path / "home"))
     rng = random.Random(5)
     vectors = {word: [round(rng.gauss(0, 1), 3) for _ in range(4)] for word in KNOWN}
     vectors["hen"] = [round(x + 0.2, 3) for x in vectors["fox"]]

@@ -177,7 +177,7 @@ def test_without_ppdb_it_warns_once_and_uses_wordnet(monkeypatch, tmp_path, capl
     assert [r.getMessage().count("no PPDB on this machine") for r in caplog.records] == [1]
 
 
-def test_ppdb_at_an_explicit_path_is_used(monkeypatch, tmp_path):
+def test_ppdb_at_an_explicit_path_is_used(own_home, monkeypatch, tmp_path):
     path = tmp_path / "pairs"
     path.write_text("vessel\tship\nsailed\tleave\n", encoding="utf-8")
     monkeypatch.setenv("JACANA_PPDB", str(path))
