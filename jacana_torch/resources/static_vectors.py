@@ -57,8 +57,6 @@ class Vectors:
         self.matrix: np.ndarray = arrays["matrix"]
         self.path = path
         self._words = StringTable(arrays, "words")
-        if len(self._words) != len(self.matrix):
-            raise JacanaError(f"{path}: {len(self._words)} words and {len(self.matrix)} vectors")
 
     def __len__(self) -> int:
         return len(self._words)
