@@ -132,15 +132,18 @@ def _grown(
     final: Callable[[tuple[bool, bool]], bool] | None = None,
 ) -> Links:
     """Grow the intersection; `final` says which words must be uncovered for a remaining link to be added."""
-    links = set(forward & backward)
-    rows, columns = {i for i, _ in links}, {j for _, j in links}
-    candidates = forward ^ backward
+    links: set[Link] = set()
+    rows: set[int] = set()
+    columns: set[int] = set()
 
     def add(link: Link) -> None:
         links.add(link)
         rows.add(link[0])
         columns.add(link[1])
 
+    for link in forward & backward:
+        add(link)
+    candidates = forward ^ backward
     # Coverage only grows, so a neighbour that was refused once stays refused, and each link is visited once.
     # The heap keeps Koehn's order: a link added behind the current one waits for the next pass.
     # Candidates are few, so links without a candidate beside them are left out.
