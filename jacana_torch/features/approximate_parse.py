@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import IntEnum, auto
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -60,14 +59,13 @@ _OF_TAG = {
 _OF_START = {"NN": Kind.NOUN, "JJ": Kind.ADJECTIVE, "VB": Kind.VERB, "RB": Kind.ADVERB}
 
 
-@lru_cache(maxsize=256)
-def kind_of_tag(tag: str) -> Kind:
-    known = _OF_TAG.get(tag) or _OF_START.get(tag[:2])
-    return known or (Kind.OTHER if tag[:1].isalpha() else Kind.PUNCT)
-
-
-def kinds_of_tags(tags: Iterable[str]) -> np.ndarray:
-    return np.array(list(map(kind_of_tag, tags)), dtype=np.int8)
+def kinds_of_tags(tags: Iterable[tuple[str]]) -> np.ndarray:
+    """[W] the Kind of each tag, the only part of a word here."""
+    kinds: list[Kind] = []
+    for (tag,) in tags:
+        other = Kind.OTHER if tag[:1].isalpha() else Kind.PUNCT
+        kinds.append(_OF_TAG.get(tag) or _OF_START.get(tag[:2]) or other)
+    return np.array(kinds, dtype=np.int8)
 
 
 class Parse(NamedTuple):
@@ -91,7 +89,13 @@ def approximate_parse(kind: np.ndarray, auxiliary: np.ndarray, mark: np.ndarray,
     phrases = _Phrases(kind, sentence)
     verbs = _Verbs(kind, auxiliary, phrases, sentence)
     nominal = phrases.heads | _is(kind, Kind.RELATIVE, Kind.PRONOUN)
-    root = _roots(kind, nominal, verbs.main, sentence)
+    # The root: the first finite main verb; else the first head of a phrase or main verb; else the first token.
+    token = np.arange(len(kind))
+    first = _last_up_to(phrases.left < 0)
+    finite, content = verbs.main & ~_is(kind, Kind.GERUND), verbs.main | nominal
+    first_finite = np.where(finite, token, nearest(finite, sentence, 1))[first]
+    first_content = np.where(content, token, nearest(content, sentence, 1))[first]
+    root = _either(first_finite, first_content, first)
     inside, outside = _inside(kind, phrases, verbs), _outside(kind, mark, phrases, verbs, nominal, root, sentence)
     for tokens, rules in (*inside, *outside):
         left = tokens & (relation < 0)
@@ -100,7 +104,7 @@ def approximate_parse(kind: np.ndarray, auxiliary: np.ndarray, mark: np.ndarray,
             head[now] = heads[now]
             relation[now] = RELATIONS.index(name)
             left[now] = False
-    top = (head < 0) | (root == np.arange(len(kind)))
+    top = (head < 0) | (root == token)
     head[top], relation[top] = -1, RELATIONS.index("root")
     return Parse(head, relation)
 
@@ -189,17 +193,6 @@ class _Verbs:
         for _ in range(2**_AUXILIARY_STEPS):
             earlier = at(self.previous, np.where(self.main | self.helps[self.start], self.start, -1))
             self.start = np.where(at(self.helps, earlier), earlier, self.start)
-
-
-def _roots(kind: np.ndarray, nominal: np.ndarray, main: np.ndarray, sentence: np.ndarray) -> np.ndarray:
-    """[T] the root of each token's sentence: the first finite main verb; else the first head of a phrase or main
-    verb; else the first token."""
-    token = np.arange(len(kind))
-    first = _last_up_to(nearest(np.ones(len(kind), dtype=bool), sentence, -1) < 0)
-    finite, content = main & ~_is(kind, Kind.GERUND), main | nominal
-    first_finite = np.where(finite, token, nearest(finite, sentence, 1))[first]
-    first_content = np.where(content, token, nearest(content, sentence, 1))[first]
-    return _either(first_finite, first_content, first)
 
 
 def _inside(kind: np.ndarray, phrases: _Phrases, verbs: _Verbs) -> tuple[Rules, Rules]:

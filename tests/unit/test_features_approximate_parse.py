@@ -31,7 +31,7 @@ def of(*sentences: list[tuple[str, str]]) -> Parse:
     words = [word for some in sentences for _, word in some]
     number = np.repeat(np.arange(len(sentences)), [len(some) for some in sentences])
     auxiliary, mark = (np.array([word.lower() in group for word in words], bool) for group in (AUXILIARIES, MARKS))
-    return approximate_parse(kinds_of_tags(tags), auxiliary, mark, number)
+    return approximate_parse(kinds_of_tags(zip(tags)), auxiliary, mark, number)
 
 
 @settings(max_examples=150)

@@ -6,10 +6,9 @@ words elsewhere that depend on a better head. It replaces the dependency family 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
+from itertools import product
 
 import numpy as np
 
@@ -23,9 +22,8 @@ from .pos import TAG
 from .wordnet import WordNet
 
 _MOST = 3  # children or siblings; more are no better evidence
-_LABELS = tuple(
-    f"relation.{name}.{head}" for name in (*RELATIONS, "different") for head in ("head_unlike", "head_alike")
-)
+_HEADS = ("head_unlike", "head_alike")
+_LABELS = tuple(map(".".join, product(("relation",), (*RELATIONS, "different"), _HEADS)))
 
 
 @dataclass(frozen=True)
@@ -49,7 +47,17 @@ class Attachment:
         head_alike = table[:, names.index("head_similar")] > 0
         label = grid.shared((self, "labels"), partial(_labels, grid, padded, head_alike))
         link = Block(names, table, padded.place), Block(_LABELS, None, label[padded.place])
-        return NodeBlocks(link, (_null(grid),))
+        head = parses(grid)[0].head
+        found = grid.row_max(grid.per_cell(base_similarity)) > 0
+        head_found = at(found.astype(np.int8), head)  # -1 of a root
+        null = {
+            "head_found": head_found > 0,
+            "head_missing": head_found == 0,
+            "found_head_missing": found & (head_found == 0),
+            "missing_head_missing": ~found & (head_found == 0),
+            "missing_head_found": ~found & (head_found > 0),
+        }
+        return NodeBlocks(link, (Block(*table_of(null)),))
 
     def _columns(self, grid: Grid, padded: PaddedGrid) -> Named:
         """Over the padded grid; in the other direction, row and column, source and target swap in the names."""
@@ -59,7 +67,18 @@ class Attachment:
         columns = padded.lines(_tokens(target, grid.target_position), COLUMN)
         similarity = padded.near(padded.field(similarity, padded.place), 0, 0)
         alike, identical = similarity > 0, similarity >= 1
-        heads = _heads(padded, similarity, rows, columns)
+        (row, row_head, row_above, _), (column, column_head, column_above, _) = rows, columns
+        heads: Columns = {}
+        for name, first, second in (
+            ("head", row_head, column_head),
+            ("above_head", row_above, column_above),
+            ("source_head", row_head, column),
+            ("target_head", row, column_head),
+        ):
+            place, both = padded.crossing(first, second)
+            found = similarity[place]
+            heads |= {f"{name}_same": found >= 0.9, f"{name}_similar": found > 0}
+            heads[f"{name}_differs"] = (found == 0) & both
         heads["identical_head_same"] = heads["head_same"] & identical
         heads["identical_head_differs"] = heads["head_differs"] & identical
         family = _family(padded, alike, rows, columns)
@@ -74,7 +93,7 @@ def parses(grid: Grid) -> tuple[Parse, Parse]:
 
 def _parsed(grid: Grid) -> tuple[bool, Parse, Parse]:
     tags, words = grid.words(TAG), grid.words(FORM)
-    kind = tags.lexicon.attribute("parse.kind", _kinds)
+    kind = tags.lexicon.attribute("parse.kind", kinds_of_tags)
     auxiliary = words.lexicon.attribute(
         "parse.auxiliary", partial(of_lower_case, AUXILIARIES.__contains__, dtype=bool)
     )
@@ -84,30 +103,11 @@ def _parsed(grid: Grid) -> tuple[bool, Parse, Parse]:
     return grid.is_flipped, source, target
 
 
-def _kinds(tags: Iterable[tuple[str]]) -> np.ndarray:
-    return kinds_of_tags(chain.from_iterable(tags))
-
-
 def _tokens(tree: Parse, position: np.ndarray) -> np.ndarray:
     """[4, T] of one side: position, that of the head and of its head (-1 for none), number of children."""
     head = at(position, tree.head)
     children = np.bincount(tree.head[tree.head >= 0], minlength=len(position))
     return np.array((position, head, at(head, tree.head), children))
-
-
-def _heads(padded: PaddedGrid, similarity: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> Columns:
-    out: Columns = {}
-    (row, row_head, row_above, _), (column, column_head, column_above, _) = rows, columns
-    for name, first, second in (
-        ("head", row_head, column_head),
-        ("above_head", row_above, column_above),
-        ("source_head", row_head, column),
-        ("target_head", row, column_head),
-    ):
-        place, both = padded.crossing(first, second)
-        found = similarity[place]
-        out |= {f"{name}_same": found >= 0.9, f"{name}_similar": found > 0, f"{name}_differs": (found == 0) & both}
-    return out
 
 
 def _family(padded: PaddedGrid, alike: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> Columns:
@@ -148,18 +148,3 @@ def _labels(grid: Grid, padded: PaddedGrid, head_alike: np.ndarray) -> np.ndarra
     row = padded.along(padded.lines(source.relation, ROW), ROW)
     column = padded.along(padded.lines(target.relation, COLUMN), COLUMN)
     return np.asarray(2 * np.where(row == column, row, len(RELATIONS)) + head_alike)
-
-
-def _null(grid: Grid) -> Block:
-    """Whether a word is similar to some word of the other side, and whether its head is."""
-    tree = parses(grid)[0]
-    found = grid.row_max(grid.per_cell(base_similarity)) > 0
-    head_found = at(found.astype(np.int8), tree.head)  # -1 of a root
-    columns = {
-        "head_found": head_found > 0,
-        "head_missing": head_found == 0,
-        "found_head_missing": found & (head_found == 0),
-        "missing_head_missing": ~found & (head_found == 0),
-        "missing_head_found": ~found & (head_found > 0),
-    }
-    return Block(*table_of(columns))

@@ -8,7 +8,7 @@ of both sentences; and the cosines of two-word phrases. The other two sources gi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -45,12 +45,14 @@ class DistSim:
     vectors: tuple[str, ...] = ()
     steps: tuple[float, ...] = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
     phrases: bool = True
+    requires: tuple[str, ...] = field(init=False, compare=False, repr=False)
     key: ClassVar[WordKey] = FORM
 
     def __post_init__(self) -> None:
         vectors = (self.vectors,) if isinstance(self.vectors, str) else tuple(self.vectors)
         object.__setattr__(self, "vectors", vectors)
         object.__setattr__(self, "steps", tuple(self.steps))
+        object.__setattr__(self, "requires", ("head", "deprel") if self.own else ())
         if self.smoothing <= 0:
             raise ConfigError(f"smoothing={self.smoothing}: it must be above 0, or unseen contexts have no value")
         if not self.own and self.counts is None and not vectors:
@@ -59,18 +61,29 @@ class DistSim:
             raise ConfigError(f"vectors={list(vectors)}: two have the same name; columns could not be told apart")
 
     @property
-    def requires(self) -> tuple[str, ...]:
-        return ("head", "deprel") if self.own else ()
-
-    @property
     def resources(self) -> tuple[str, ...]:
         """Names of the resources that it reads; vectors given as files are the user's own."""
         return tuple(name for name in self.vectors if "/" not in name and "." not in name)
 
     def word_blocks(self, pairs: WordPairs) -> tuple[Block, ...]:
-        blocks = []
+        blocks, same = [], identical(pairs)
         for which in self.vectors:
-            blocks.append(_prefixed(which, _word_columns(resources.vectors(which), pairs, self.steps)))
+            store = resources.vectors(which)
+            raw, known = raw_cosine(store, pairs), _rows(store, pairs.lexicon) >= 0
+            unlike = np.where(same, 0.0, np.maximum(raw, 0.0))
+            left, right = known[pairs.left], known[pairs.right]
+            columns = {
+                "cosine": np.where(same, 1.0, raw),
+                "cosine.not_identical": unlike,
+                "cosine.not_identical.squared": unlike**2,
+                "known.both": left & right,
+                "known.one": left != right,
+                "known.neither": ~left & ~right,
+            }
+            for step in self.steps:
+                columns[f"cosine>={step}"] = unlike >= step
+            names = prefixed(f"static.{label_of(which)}.", columns)
+            blocks.append(Block(names, np.column_stack(list(columns.values()))))
         return tuple(blocks)
 
     def __call__(self, grid: Grid) -> NodeBlocks:
@@ -86,12 +99,13 @@ class DistSim:
             for blocks, more in zip((link, null), corpus_blocks(grid, self.counts), strict=True):
                 blocks += more
         for which in self.vectors:
-            store, place = resources.vectors(which), grid.padded().place
+            store, place, prefix = resources.vectors(which), grid.padded().place, f"static.{label_of(which)}."
             shared = {"best": _competition, "phrase": _phrases} if self.phrases else {"best": _competition}
             for name, columns in shared.items():
-                named = grid.shared_columns(("vectors", name, which), partial(columns, grid, store))
-                link.append(_prefixed(which, named, place))
-            null.append(_prefixed(which, _null_columns(grid, store)))
+                names, table = grid.shared_columns(("vectors", name, which), partial(columns, grid, store))
+                link.append(Block(prefixed(prefix, names), table, place))
+            names, table = _null_columns(grid, store)
+            null.append(Block(prefixed(prefix, names), table))
         return NodeBlocks(tuple(link), tuple(null))
 
 
@@ -100,28 +114,7 @@ def label_of(name_or_path: str) -> str:
     return Path(name_or_path).stem if "/" in name_or_path or "\\" in name_or_path else name_or_path
 
 
-def _prefixed(which: str, named: Named, index: np.ndarray | None = None) -> Block:
-    return Block(prefixed(f"static.{label_of(which)}.", named[0]), named[1], index)
-
-
 # Static vectors: pairs of words
-
-
-def _word_columns(store: Vectors, pairs: WordPairs, steps: Sequence[float]) -> Named:
-    raw, same, known = raw_cosine(store, pairs), identical(pairs), _rows(store, pairs.lexicon) >= 0
-    unlike = np.where(same, 0.0, np.maximum(raw, 0.0))
-    left, right = known[pairs.left], known[pairs.right]
-    columns = {
-        "cosine": np.where(same, 1.0, raw),
-        "cosine.not_identical": unlike,
-        "cosine.not_identical.squared": unlike**2,
-        "known.both": left & right,
-        "known.one": left != right,
-        "known.neither": ~left & ~right,
-    }
-    for step in steps:
-        columns[f"cosine>={step}"] = unlike >= step
-    return tuple(columns), np.column_stack(list(columns.values()))
 
 
 def raw_cosine(store: Vectors, pairs: WordPairs) -> np.ndarray:
@@ -206,19 +199,13 @@ def _phrases(grid: Grid, store: Vectors) -> Named:
     All follow from the cosines of single words: (a + b)·c = a·c + b·c, and |a + b|² = |a|² + |b|² + 2 a·b.
     """
     padded, words, (raw, same) = grid.padded(), grid.words(FORM), _cells(grid, store)
-    known = (_rows(store, words.lexicon) >= 0).astype(np.float64)
+    source = padded.lines(_norms(store, words.lexicon, words.source, grid.source_pair), ROW)
+    target = padded.lines(_norms(store, words.lexicon, words.target, grid.target_pair), COLUMN)
+    known_s, known_t = padded.along(source[0], ROW), padded.along(target[0], COLUMN)
     field = padded.field(raw, padded.place)
-
-    def lines(of_source: np.ndarray, of_target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        rows, columns = padded.lines(of_source, ROW), padded.lines(of_target, COLUMN)
-        return padded.along(rows, ROW), padded.along(columns, COLUMN)
-
-    known_s, known_t = lines(known[words.source], known[words.target])
-    norms_s = _phrase_norms(store, words.lexicon, words.source, grid.source_pair)
-    norms_t = _phrase_norms(store, words.lexicon, words.target, grid.target_pair)
     here, best, out = padded.near(field, 0, 0), np.full(padded.size, -1.0), dict[str, np.ndarray]()
     for name, step in (("next", 1), ("previous", -1)):
-        norm_s, norm_t = lines(norms_s[step], norms_t[step])
+        norm_s, norm_t = padded.along(source[step], ROW), padded.along(target[step], COLUMN)
         down, right = padded.near(field, step, 0), padded.near(field, 0, step)
         both = here + down + right + padded.near(field, step, step)
         out[f"phrase.source_{name}"] = _over(here + down, norm_s * known_t)
@@ -230,13 +217,14 @@ def _phrases(grid: Grid, store: Vectors) -> Named:
     return table_of(out)
 
 
-def _phrase_norms(store: Vectors, lexicon: Lexicon, word: np.ndarray, pair: np.ndarray) -> dict[int, np.ndarray]:
-    """[T] the length of each token's vector plus that of the next (1) or previous (-1) token; 0 without one."""
+def _norms(store: Vectors, lexicon: Lexicon, word: np.ndarray, pair: np.ndarray) -> np.ndarray:
+    """[3, T] the length of each token's vector, alone (0) and plus that of the next (1) or previous (-1) token;
+    0 without one."""
     a, b = word[:-1], word[1:]
     known = (_rows(store, lexicon) >= 0).astype(np.float64)
     square = known[a] + known[b] + 2 * _cosines(store, lexicon, a, b)
     norm = np.where(pair[:-1] == pair[1:], np.sqrt(np.maximum(square, 0.0)), 0.0)
-    return {1: np.append(norm, 0.0)[: len(word)], -1: np.append(0.0, norm)[: len(word)]}
+    return np.array((known[word], np.append(norm, 0.0)[: len(word)], np.append(0.0, norm)[: len(word)]))
 
 
 def _over(part: np.ndarray, norm: np.ndarray) -> np.ndarray:

@@ -62,7 +62,10 @@ class Kinds:
         for block in Context(self.window)(grid).link:
             for k, name in enumerate(block.names):
                 column[name] = block, k
-        kind, alike, *unlike = cells_by_kind(grid)
+        kind = grid.per_cell(kind_of_words).astype(np.int8)
+        group = np.maximum(kind, len(ALIKE) - 1)  # all similar words, and each class of dissimilar ones
+        ends = np.cumsum(np.bincount(group, minlength=len(KINDS)))
+        alike, *unlike = np.split(np.argsort(group, kind="stable"), ends[len(ALIKE) - 1 : -1])
         everything = np.arange(grid.n_cells)
         in_run = _values(column, ("run>=3",), everything)[: grid.n_cells, 0] > 0
         cells = everything if self.unlike else alike
@@ -132,15 +135,6 @@ def _kinds(pairs: WordPairs) -> np.ndarray:
 
 
 kind_of_words = Signal("kinds", FORM, _kinds)
-
-
-def cells_by_kind(grid: Grid) -> tuple[np.ndarray, ...]:
-    """[C] the class of each cell; the cells of similar words, and those of each class of dissimilar ones."""
-    kind = grid.per_cell(kind_of_words).astype(np.int8)
-    group = np.maximum(kind, len(ALIKE) - 1)
-    order = np.argsort(group, kind="stable")
-    ends = np.cumsum(np.bincount(group, minlength=len(KINDS)))
-    return kind, *np.split(order, ends[len(ALIKE) - 1 : -1])
 
 
 # Anchors

@@ -14,17 +14,10 @@ from ..api import Block, NodeBlocks, prefixed
 from ..grid import Grid
 from ..padded_grid import PaddedGrid
 from ..string_similarity import base_similarity
-from ..words import Signal, WordKey, WordPairs
+from ..words import WordKey, WordPairs
 
 NEIGHBOUR_COLUMNS = ("left_match", "right_match", "both_match", "all_match", "identical_both_match")
 TAG = WordKey(None, ("pos",))  # tokens with the same tag are the same word
-
-
-def _same_tag(pairs: WordPairs) -> np.ndarray:
-    return np.asarray(pairs.left == pairs.right)
-
-
-same_tag = Signal("pos.match", TAG, _same_tag)
 
 
 @dataclass(frozen=True)
@@ -40,9 +33,11 @@ class Pos:
         index = np.empty(len(pairs), dtype=np.int64)
         for u, (a, b) in enumerate(zip(number[pairs.left].tolist(), number[pairs.right].tolist(), strict=True)):
             index[u] = seen.setdefault(f"{names[a]}2{names[b]}", len(seen))
+        tags = np.array(pairs.lexicon.words, dtype=str).reshape(-1)
+        coarse = np.where(np.char.isalpha(tags.astype("<U1")), tags.astype("<U2"), ".")  # VBZ and VBD are verbs
         match = np.empty((len(pairs), 3))
         match[:, 0] = pairs.left == pairs.right
-        match[:, 1] = pairs.equal("pos.coarse", _coarse)
+        match[:, 1] = coarse[pairs.left] == coarse[pairs.right]
         match[:, 2] = pairs.left != pairs.right
         return Block(("match", "coarse_match", "no_match"), match), Block(tuple(seen), None, index)
 
@@ -65,15 +60,12 @@ def _lower(words: Sequence[tuple[str]]) -> list[str]:
     return list(map(str.lower, map(itemgetter(0), words)))
 
 
-def _coarse(words: Sequence[tuple[str]]) -> list[str]:
-    """The word class of each Penn tag: VBZ and VBD are both verbs."""
-    return [tag[:2] if tag[:1].isalpha() else "." for (tag,) in words]
-
-
 def _neighbours(grid: Grid, padded: PaddedGrid) -> np.ndarray:
     """[places, 5] whether the tags to the left and right match, and both while the words do."""
     table = np.zeros((len(NEIGHBOUR_COLUMNS), padded.size))
-    match = padded.field(grid.per_cell(same_tag), padded.place)
+    words = grid.words(TAG)
+    same_tag = words.source[grid.source_token] == words.target[grid.target_token]
+    match = padded.field(same_tag.astype(np.float32), padded.place)
     identical = padded.field(grid.per_cell(base_similarity) >= 1.0, padded.place)
     table[0], table[1] = padded.near(match, -1, -1), padded.near(match, 1, 1)
     table[2] = table[0] * table[1]

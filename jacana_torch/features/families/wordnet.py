@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import compress
 from operator import itemgetter
@@ -32,13 +32,12 @@ class WordNet:
     name: str = "wordnet"
     resources: tuple[str, ...] = ("wordnet",)
 
-    @property
-    def requires(self) -> tuple[str, ...]:
-        return ("pos", "lemma") if self.tags else ()
+    requires: tuple[str, ...] = field(init=False, compare=False, repr=False)
+    key: WordKey = field(init=False, compare=False, repr=False)
 
-    @property
-    def key(self) -> WordKey:
-        return WordKey(matching_form, ("lemma", "pos")) if self.tags else FORM
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "requires", ("pos", "lemma") if self.tags else ())
+        object.__setattr__(self, "key", WordKey(matching_form, ("lemma", "pos")) if self.tags else FORM)
 
     def word_blocks(self, pairs: WordPairs) -> tuple[Block, ...]:
         rows, new, columns = self._relations(pairs)
@@ -51,17 +50,16 @@ class WordNet:
         # Some relations hold one way only (Swedish to Sweden), so each direction has its own.
         direction = (self, grid.is_flipped)
         related = grid.per_cell(self._any, directed=True)
-        link, null = context_of(grid, ("wordnet", direction), partial(self._similar, grid, related))
+        link, null = context_of(grid, ("wordnet", direction), partial(self.similarity, grid, directed=True))
         names, table = grid.shared_columns(("wordnet.near", direction), partial(_near, grid, related))
         best = Block(("null_related",), grid.row_max(related)[:, None])
         return NodeBlocks((*link, Block(names, table, grid.padded().place)), (best, null))
 
-    def similarity(self, grid: Grid) -> np.ndarray:
-        """[C] by spelling, lemma and WordNet, in whichever direction two words are related."""
-        related = np.maximum(grid.per_cell(self._any), grid.per_cell(replace(self._any, flipped=True)))
-        return self._similar(grid, related)
-
-    def _similar(self, grid: Grid, related: np.ndarray) -> np.ndarray:
+    def similarity(self, grid: Grid, directed: bool = False) -> np.ndarray:
+        """[C] by spelling, lemma and WordNet; also of words related from target to source unless `directed`."""
+        related = grid.per_cell(self._any, directed)
+        if not directed:
+            related = np.maximum(related, grid.per_cell(replace(self._any, flipped=True)))
         same_lemma = grid.per_cell(Signal(("wordnet.lemma", self), self.key, self._same_lemma))
         by_relation: np.ndarray = np.maximum(0.9 * same_lemma, 0.8 * related)
         return np.asarray(np.maximum(grid.per_cell(base_similarity), by_relation))
@@ -89,11 +87,11 @@ class WordNet:
         one lemma, and its relations from left to right and from right to left."""
         from ...resources import wordnet
 
-        same_lemma = self._same_lemma(pairs)
-        rows = np.flatnonzero(pairs.both(("wordnet.known", self.tags), self._are_known) | same_lemma)
-        left, right = (pairs.right, pairs.left) if pairs.swapped else (pairs.left, pairs.right)
+        same_lemma, asked = self._same_lemma(pairs), pairs.mapped(("wordnet.query", self.tags), self._query)
+        rows = np.flatnonzero(asked.both("wordnet.known", self._are_known) | same_lemma)
+        left, right = (asked.right, asked.left) if pairs.swapped else (asked.left, asked.right)
         used, place = np.unique(np.concatenate([left[rows], right[rows]]), return_inverse=True)
-        queries = self._queries(list(map(pairs.lexicon.words.__getitem__, used.tolist())))
+        queries = list(map(asked.lexicon.words.__getitem__, used.tolist()))
         there, back = wordnet().related_both_ways(queries, place[: len(rows)], place[len(rows) :], self.depth)
         new = np.logical_or.reduce([same_lemma[rows], *there.values(), *back.values()])
         some = WordPairs(pairs.lexicon, pairs.left[rows[new]], pairs.right[rows[new]])
@@ -101,22 +99,19 @@ class WordNet:
         return rows, new, same_lemma[rows], there, back
 
     def _same_lemma(self, pairs: WordPairs) -> np.ndarray:
-        return pairs.equal("wordnet.lemma", self._lemmas)
+        asked = pairs.mapped(("wordnet.query", self.tags), self._query)
+        return asked.mapped("lemma", itemgetter(0)).equal("itself", list)
 
-    def _lemmas(self, words: Sequence[Any]) -> list[str]:
-        return list(map(itemgetter(0), self._queries(words)))
-
-    def _queries(self, words: Sequence[Any]) -> list[Query]:
+    def _query(self, word: Any) -> Query:
         if not self.tags:
-            return [(word.lower(), None) for word in words]
-        # WordNet has particles ("up") among its adverbs
-        return [(lemma.lower(), "r" if tag == "RP" else wordnet_pos(tag)) for _, lemma, tag in words]
+            return word.lower(), None
+        _, lemma, tag = word
+        return lemma.lower(), "r" if tag == "RP" else wordnet_pos(tag)  # WordNet has particles among its adverbs
 
-    def _are_known(self, words: Sequence[Any]) -> np.ndarray:
+    def _are_known(self, queries: Sequence[Query]) -> np.ndarray:
         """[W] whether WordNet has the word; most words are unknown to it."""
         from ...resources import wordnet
 
-        queries = self._queries(words)
         asked = [pos is not None if self.tags else word[:1].isalpha() for word, pos in queries]
         known = np.array(asked, dtype=bool)
         known[known] = wordnet().knows(list(compress(queries, asked)))
