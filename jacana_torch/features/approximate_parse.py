@@ -9,7 +9,6 @@ sentences, because similar words in similar places get similar errors.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from enum import IntEnum, auto
 from typing import NamedTuple
 
 import numpy as np
@@ -27,44 +26,26 @@ MARKS = frozenset("that because although if while whether".split())  # prepositi
 _AUXILIARY_STEPS = 2  # 2 ** 2 words from the first auxiliary to the verb: "could not have been being seen"
 
 
-class Kind(IntEnum):
-    """Word classes by Penn tag that the rules distinguish."""
-
-    OTHER = 0
-    PUNCT = auto()
-    NOUN = auto()
-    ADJECTIVE = auto()
-    NUMBER = auto()
-    DETERMINER = auto()
-    OWNER = auto()
-    GENITIVE = auto()
-    PRONOUN = auto()
-    RELATIVE = auto()
-    VERB = auto()
-    PARTICIPLE = auto()
-    GERUND = auto()
-    MODAL = auto()
-    TO = auto()
-    PREPOSITION = auto()
-    AND = auto()
-    ADVERB = auto()
-
-
+# Word classes by Penn tag that the rules distinguish.
+KINDS = (
+    "other", "punct", "noun", "adjective", "number", "determiner", "owner", "genitive", "pronoun", "relative",
+    "verb", "participle", "gerund", "modal", "to", "preposition", "and", "adverb",
+)  # fmt: skip
 _OF_TAG = {
-    "DT": Kind.DETERMINER, "PDT": Kind.DETERMINER, "PRP$": Kind.OWNER, "POS": Kind.GENITIVE, "CD": Kind.NUMBER,
-    "$": Kind.NUMBER, "#": Kind.NUMBER, "PRP": Kind.PRONOUN, "EX": Kind.PRONOUN, "WP": Kind.RELATIVE,
-    "WDT": Kind.RELATIVE, "VBN": Kind.PARTICIPLE, "VBG": Kind.GERUND, "MD": Kind.MODAL, "TO": Kind.TO,
-    "IN": Kind.PREPOSITION, "CC": Kind.AND, "RP": Kind.ADVERB, "WRB": Kind.ADVERB,
+    "DT": "determiner", "PDT": "determiner", "PRP$": "owner", "POS": "genitive", "CD": "number",
+    "$": "number", "#": "number", "PRP": "pronoun", "EX": "pronoun", "WP": "relative",
+    "WDT": "relative", "VBN": "participle", "VBG": "gerund", "MD": "modal", "TO": "to",
+    "IN": "preposition", "CC": "and", "RP": "adverb", "WRB": "adverb",
 }  # fmt: skip
-_OF_START = {"NN": Kind.NOUN, "JJ": Kind.ADJECTIVE, "VB": Kind.VERB, "RB": Kind.ADVERB}
+_OF_START = {"NN": "noun", "JJ": "adjective", "VB": "verb", "RB": "adverb"}
 
 
 def kinds_of_tags(tags: Iterable[tuple[str]]) -> np.ndarray:
-    """[W] the Kind of each tag, the only part of a word here."""
-    kinds: list[Kind] = []
+    """[W] which of the KINDS each tag belongs to; a tag is the only part of a word here."""
+    kinds: list[int] = []
     for (tag,) in tags:
-        other = Kind.OTHER if tag[:1].isalpha() else Kind.PUNCT
-        kinds.append(_OF_TAG.get(tag) or _OF_START.get(tag[:2]) or other)
+        other = "other" if tag[:1].isalpha() else "punct"
+        kinds.append(KINDS.index(_OF_TAG.get(tag) or _OF_START.get(tag[:2]) or other))
     return np.array(kinds, dtype=np.int8)
 
 
@@ -88,11 +69,11 @@ def approximate_parse(kind: np.ndarray, auxiliary: np.ndarray, mark: np.ndarray,
     head, relation = np.full(len(kind), -1), np.full(len(kind), -1)
     phrases = _Phrases(kind, sentence)
     verbs = _Verbs(kind, auxiliary, phrases, sentence)
-    nominal = phrases.heads | _is(kind, Kind.RELATIVE, Kind.PRONOUN)
+    nominal = phrases.heads | _is(kind, "relative", "pronoun")
     # The root: the first finite main verb; else the first head of a phrase or main verb; else the first token.
     token = np.arange(len(kind))
     first = _last_up_to(phrases.left < 0)
-    finite, content = verbs.main & ~_is(kind, Kind.GERUND), verbs.main | nominal
+    finite, content = verbs.main & ~_is(kind, "gerund"), verbs.main | nominal
     first_finite = np.where(finite, token, nearest(finite, sentence, 1))[first]
     first_content = np.where(content, token, nearest(content, sentence, 1))[first]
     root = _either(first_finite, first_content, first)
@@ -125,9 +106,9 @@ def _either(*choices: np.ndarray) -> np.ndarray:
     return found
 
 
-def _is(kind: np.ndarray, *kinds: Kind) -> np.ndarray:
-    member = np.zeros(len(Kind), dtype=bool)
-    member[list(kinds)] = True
+def _is(kind: np.ndarray, *kinds: str) -> np.ndarray:
+    member = np.zeros(len(KINDS), dtype=bool)
+    member[list(map(KINDS.index, kinds))] = True
     return np.asarray(member[kind])
 
 
@@ -147,12 +128,12 @@ class _Phrases:
     def __init__(self, kind: np.ndarray, sentence: np.ndarray) -> None:
         token, every = np.arange(len(kind)), np.ones(len(kind), dtype=bool)
         self.left, self.right = nearest(every, sentence, -1), nearest(every, sentence, 1)
-        noun, genitive = _is(kind, Kind.NOUN), _is(kind, Kind.GENITIVE)
-        before_nouns = _is(kind, Kind.ADJECTIVE, Kind.NUMBER, Kind.DETERMINER, Kind.OWNER)
-        between = at(before_nouns, self.left) & at(_is(kind, Kind.NOUN, Kind.ADJECTIVE), self.right)
-        self.between = between & _is(kind, Kind.PARTICIPLE, Kind.GERUND, Kind.ADVERB)
+        noun, genitive = _is(kind, "noun"), _is(kind, "genitive")
+        before_nouns = _is(kind, "adjective", "number", "determiner", "owner")
+        between = at(before_nouns, self.left) & at(_is(kind, "noun", "adjective"), self.right)
+        self.between = between & _is(kind, "participle", "gerund", "adverb")
         self.inside = noun | before_nouns | genitive | self.between
-        opens = _is(kind, Kind.DETERMINER, Kind.OWNER) & ~at(_is(kind, Kind.DETERMINER), self.left)
+        opens = _is(kind, "determiner", "owner") & ~at(_is(kind, "determiner"), self.left)
         starts = ~self.inside | opens | ~at(self.inside, self.left)
         first = np.flatnonzero(starts)
         length = np.diff(np.append(first, len(kind)))
@@ -179,11 +160,11 @@ class _Verbs:
 
     def __init__(self, kind: np.ndarray, auxiliary: np.ndarray, phrases: _Phrases, sentence: np.ndarray) -> None:
         token = np.arange(len(kind))
-        self.adverb = _is(kind, Kind.ADVERB) & ~phrases.between
+        self.adverb = _is(kind, "adverb") & ~phrases.between
         self.next, self.previous = nearest(~self.adverb, sentence, 1), nearest(~self.adverb, sentence, -1)
-        any_verb = _is(kind, Kind.VERB, Kind.PARTICIPLE, Kind.GERUND) & ~phrases.between
-        before_verb, modal = at(any_verb, self.next), _is(kind, Kind.MODAL)
-        self.infinitive = _is(kind, Kind.TO) & before_verb
+        any_verb = _is(kind, "verb", "participle", "gerund") & ~phrases.between
+        before_verb, modal = at(any_verb, self.next), _is(kind, "modal")
+        self.infinitive = _is(kind, "to") & before_verb
         self.helps = (modal | self.infinitive | (any_verb & auxiliary)) & before_verb
         self.main = (any_verb | modal) & ~self.helps
         self.part = self.main | self.helps
@@ -200,11 +181,11 @@ def _inside(kind: np.ndarray, phrases: _Phrases, verbs: _Verbs) -> tuple[Rules, 
     is_owner = phrases.owned & (phrases.owner == np.arange(len(kind)))
     head = np.where(phrases.owned & ~is_owner, phrases.owner, phrases.head)
     rules = (
-        (is_owner | _is(kind, Kind.OWNER), head, "poss"),
-        (_is(kind, Kind.NOUN), head, "nn"),
-        (_is(kind, Kind.DETERMINER), head, "det"),
-        (_is(kind, Kind.NUMBER), head, "num"),
-        (_is(kind, Kind.GENITIVE), head, "case"),
+        (is_owner | _is(kind, "owner"), head, "poss"),
+        (_is(kind, "noun"), head, "nn"),
+        (_is(kind, "determiner"), head, "det"),
+        (_is(kind, "number"), head, "num"),
+        (_is(kind, "genitive"), head, "case"),
         (True, head, "amod"),
     )
     return (phrases.inside & ~phrases.heads, rules), (verbs.helps, ((True, verbs.verb, "aux"),))
@@ -220,17 +201,17 @@ def _outside(
     sentence: np.ndarray,
 ) -> tuple[Rules, ...]:
     """Heads of phrases, verbs and the words between them."""
-    main, relative = verbs.main, _is(kind, Kind.RELATIVE)
+    main, relative = verbs.main, _is(kind, "relative")
     content = nominal | main
-    preposition = _is(kind, Kind.PREPOSITION) | (_is(kind, Kind.TO) & ~verbs.infinitive)
-    mark = mark & _is(kind, Kind.PREPOSITION)
+    preposition = _is(kind, "preposition") | (_is(kind, "to") & ~verbs.infinitive)
+    mark = mark & _is(kind, "preposition")
     last, last_main = nearest(content, sentence, -1), nearest(main, sentence, -1)
     last_nominal, next_main = nearest(nominal, sentence, -1), nearest(main, sentence, 1)
     start = np.where(phrases.heads, phrases.start, verbs.start)
     left, right = phrases.left[start], phrases.right[np.where(phrases.heads, phrases.end, np.arange(len(kind)))]
     governor = nearest(content | (preposition & ~mark), sentence, -1)
     governor = np.where(at(content, governor), -1, governor)
-    joined = at(_is(kind, Kind.AND), nearest(content | _is(kind, Kind.AND), sentence, -1))
+    joined = at(_is(kind, "and"), nearest(content | _is(kind, "and"), sentence, -1))
     before_verb = at(verbs.part, right) | (at(verbs.adverb, right) & at(at(verbs.part, verbs.next), right))
     left_phrase = at(np.where(phrases.inside, phrases.head, -1), left)
     nominal_rules = (
@@ -247,10 +228,10 @@ def _outside(
     antecedent = np.where(at(relative, left), at(last_nominal, left), -1)
     main_rules = (
         (joined & (last_main >= 0), last_main, "conj"),
-        (_is(kind, Kind.PARTICIPLE, Kind.GERUND) & (left_phrase >= 0), left_phrase, "acl"),
+        (_is(kind, "participle", "gerund") & (left_phrase >= 0), left_phrase, "acl"),
         (antecedent >= 0, antecedent, "rcmod"),
         (governor >= 0, governor, "pcomp"),
-        (_is(kind[start], Kind.TO) & (last_main >= 0), last_main, "xcomp"),
+        (_is(kind[start], "to") & (last_main >= 0), last_main, "xcomp"),
         (last_main >= 0, last_main, "ccomp"),
         (True, root, "dep"),
     )
@@ -266,7 +247,7 @@ def _outside(
         (mark & (next_main >= 0), ((True, next_main, "mark"),)),
         (preposition, ((True, _either(last, next_main, root), "prep"),)),
         (verbs.adverb, adverb_rules),
-        (_is(kind, Kind.AND), ((True, before, "cc"),)),
-        (_is(kind, Kind.PUNCT), ((True, before, "punct"),)),
+        (_is(kind, "and"), ((True, before, "cc"),)),
+        (_is(kind, "punct"), ((True, before, "punct"),)),
         (np.ones(len(kind), dtype=bool), ((True, before, "dep"),)),
     )

@@ -112,10 +112,6 @@ def number_value(word: str) -> float | None:
     return float(re.sub(r"[^\d.+-]", "", word))
 
 
-def is_punctuation(word: str) -> bool:
-    return not (word.isalnum() or any(map(str.isalnum, word)))
-
-
 WORD_CLASSES = ("punct", "number", "function", "name", "content")
 IS_CONTENT = np.isin(WORD_CLASSES, ("number", "name", "content"))
 
@@ -124,13 +120,17 @@ IS_CONTENT = np.isin(WORD_CLASSES, ("number", "name", "content"))
 def word_class(word: str) -> str:
     """Which of the WORD_CLASSES (a name is capitalised): what decides how a word is usually aligned."""
     lower = word.lower()
-    if is_punctuation(word):
+    if not any(map(str.isalnum, word)):
         return "punct"
     if number_value(lower) is not None:
         return "number"
     if lower in FUNCTION_WORDS:
         return "function"
     return "name" if word[0].isupper() else "content"
+
+
+def is_punctuation(word: str) -> bool:
+    return word_class(word) == "punct"
 
 
 def word_classes(words: Sequence[str]) -> np.ndarray:

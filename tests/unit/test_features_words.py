@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jacana_torch.annotate.tokens import matching_form
-from jacana_torch.features.families.context import Context, content_similarity
+from jacana_torch.features.families.context import Context
 from jacana_torch.features.families.pos import TAG, Pos
 from jacana_torch.features.families.string import String
 from jacana_torch.features.featureset import blocks_of
@@ -226,7 +226,6 @@ def test_threads_compute_what_one_does_alone():
         identical_words,
         same_words,
         best_measure,
-        content_similarity,
         made(2, LEMMA),
     )
     streams = [[random_pairs(10 * k + j, 3) for j in range(4)] for k in range(4)]

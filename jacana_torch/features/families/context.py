@@ -16,23 +16,14 @@ from ...util.geometry import nearest
 from ..api import Block, NodeBlocks
 from ..grid import MARGIN, Grid, Named
 from ..padded_grid import COLUMN, ROW, PaddedGrid, table_of
-from ..string_similarity import FORM, base_of, base_similarity
+from ..string_similarity import FORM, base_similarity
 from ..wordlists import IS_CONTENT, word_classes
-from ..words import Signal, WordPairs
 
 LONGEST_RUN = 6
 _FAR = 0.1  # off the score of two words at opposite ends of their sentences
 TIE = 1e-5  # equal scores may differ by rounding: neither wins
 Columns = dict[str, np.ndarray]
 _Shared = tuple[Named, np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
-
-
-def _content_similarity(pairs: WordPairs) -> np.ndarray:
-    content = IS_CONTENT[pairs.lexicon.attribute("class", word_classes)]
-    return np.where(content[pairs.left] & content[pairs.right], base_of(pairs), 0.0)
-
-
-content_similarity = Signal("context.content", FORM, _content_similarity)
 
 
 @dataclass(frozen=True)
@@ -61,8 +52,10 @@ class Context:
 def _both_directions(grid: Grid, padded: PaddedGrid, window: int) -> _Shared:
     """What both directions share: columns; fields of the similarity of all words, and of content words; per place
     the similarity, that of the diagonal and the length of the run."""
-    field = padded.field(grid.per_cell(base_similarity), padded.place)
-    content_field = padded.field(grid.per_cell(content_similarity), padded.place)
+    similarity, words = grid.per_cell(base_similarity), grid.words(FORM)
+    content = IS_CONTENT[words.lexicon.attribute("class", word_classes)]
+    both = content[words.source][grid.source_token] & content[words.target][grid.target_token]
+    field, content_field = padded.field(similarity, padded.place), padded.field(similarity * both, padded.place)
     base = padded.near(field, 0, 0)
     columns, diagonal = _neighbours(padded, field, window)
     pair = np.flatnonzero(grid.n_source * grid.n_target)

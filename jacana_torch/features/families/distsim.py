@@ -19,7 +19,7 @@ from ... import resources
 from ...errors import ConfigError
 from ..api import Block, NodeBlocks, prefixed
 from ..grid import Grid, Named
-from ..padded_grid import COLUMN, ROW, PaddedGrid, table_of
+from ..padded_grid import COLUMN, ROW, table_of
 from ..string_similarity import FORM, identical, identical_words
 from ..words import Lexicon, Signal, WordKey, WordPairs
 
@@ -162,13 +162,17 @@ def _competition(grid: Grid, store: Vectors) -> Named:
     padded, (raw, same) = grid.padded(), _cells(grid, store)
     same = padded.near(padded.field(same, padded.place), 0, 0)
     cosine = np.where(same, 1.0, padded.near(padded.field(raw, padded.place), 0, 0))
-    best_row, best_column = _best_others(padded, cosine)
-    row, column = cosine - best_row, cosine - best_column
     taken = padded.along(padded.count(same, ROW) > 0, ROW) | padded.along(padded.count(same, COLUMN) > 0, COLUMN)
     free = padded.inside & ~taken
     value = np.where(free, np.maximum(cosine, 0.0), 0.0)
-    best_row, best_column = _best_others(padded, value)
-    free_row, free_column = free & (value > best_row + CLEARLY), free & (value > best_column + CLEARLY)
+    best: list[np.ndarray] = []  # the best other cell of each one's row, and of its column; 0 without another
+    for values in (cosine, value):
+        inside = np.where(padded.inside, values, -np.inf)
+        for axis in (ROW, COLUMN):
+            other = padded.best_other(inside, axis)
+            best.append(np.where(np.isneginf(other), 0.0, other))
+    row, column = cosine - best[0], cosine - best[1]
+    free_row, free_column = free & (value > best[2] + CLEARLY), free & (value > best[3] + CLEARLY)
     return table_of(
         {
             "row.best": row > CLEARLY,
@@ -184,13 +188,6 @@ def _competition(grid: Grid, store: Vectors) -> Named:
             "free.both.best.cosine": value * (free_row & free_column),
         }
     )
-
-
-def _best_others(padded: PaddedGrid, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """[size] the best value of the other cells of each cell's row, and of its column; 0 without other cells."""
-    inside = np.where(padded.inside, values, -np.inf)
-    row, column = padded.best_other(inside, ROW), padded.best_other(inside, COLUMN)
-    return np.where(np.isneginf(row), 0.0, row), np.where(np.isneginf(column), 0.0, column)
 
 
 def _phrases(grid: Grid, store: Vectors) -> Named:

@@ -162,8 +162,13 @@ def anchor_columns(grid: Grid, in_run: np.ndarray, cells: np.ndarray) -> np.ndar
     after, before = np.where(left < 0, -1, partner[left])[token], np.where(right < 0, far, partner[right])[token]
     table[4] = (n > after) & (n < before) & ((left >= 0) & (right >= 0))[token]
     table[5] = (n < after) | (n > before)
+    # Of identical words that a sentence repeats: whether both are the k-th from the left, and from the right.
     identical = np.flatnonzero(base[cells] >= 1)
-    table[6, identical] = _same_occurrence(grid, cells[identical])
+    s, t, words = grid.source_token[cells[identical]], grid.target_token[cells[identical]], grid.words(FORM)
+    before_s, after_s = _occurrences(words.source, grid.source_pair)
+    before_t, after_t = _occurrences(words.target, grid.target_pair)
+    repeated = (before_s + after_s)[s] + (before_t + after_t)[t] > 0
+    table[6, identical] = repeated & (before_s[s] == before_t[t]) & (after_s[s] == after_t[t])
     return np.asarray(table.T)
 
 
@@ -178,17 +183,6 @@ def _anchors(grid: Grid, base: np.ndarray, in_run: np.ndarray) -> np.ndarray:
     partner = np.full(len(grid.source_pair), -1)
     partner[s[telling & alone]] = grid.n[alike[telling & alone]]
     return partner
-
-
-def _same_occurrence(grid: Grid, cells: np.ndarray) -> np.ndarray:
-    """Of cells of identical words that a sentence repeats: whether both are the k-th from the left, and from the
-    right."""
-    words = grid.words(FORM)
-    s, t = grid.source_token[cells], grid.target_token[cells]
-    before_s, after_s = _occurrences(words.source, grid.source_pair)
-    before_t, after_t = _occurrences(words.target, grid.target_pair)
-    repeated = (before_s + after_s)[s] + (before_t + after_t)[t] > 0
-    return np.asarray(repeated & (before_s[s] == before_t[t]) & (after_s[s] == after_t[t]))
 
 
 def _occurrences(word: np.ndarray, pair: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -5,7 +5,7 @@ Besides the usual string measures: numbers, short names, acronyms, and closed cl
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import ClassVar
@@ -56,7 +56,8 @@ class String:
     def word_blocks(self, pairs: WordPairs) -> tuple[Block, ...]:
         similarity = pairs.shared(("string.similarity", self.threshold), partial(self._similarity, pairs))
         alike = identical(pairs)
-        identity, number = pairs.lexicon.named("string.identity", partial(of_lower_case, _frequent_word))
+        own = partial(_own_columns, prefix="same=", classes=("punct",))
+        identity, number = pairs.lexicon.named("string.identity", own)
         class_names, class_table = _class_table()
         classes = pairs.lexicon.attribute("class", word_classes)
         row = classes[pairs.left] * len(WORD_CLASSES) + classes[pairs.right]
@@ -87,7 +88,8 @@ class String:
         values = np.column_stack([np.ones(len(best)), same_ci, same, best, 1.0 - same, best < 0.5, competitor])
         words = grid.words(FORM)
         classes = words.lexicon.attribute("class", word_classes)[words.source]
-        names, number = words.lexicon.named("string.null", partial(of_lower_case, _short_word))
+        own = partial(_own_columns, prefix="word=", classes=WORD_CLASSES)
+        names, number = words.lexicon.named("string.null", own)
         null = (
             Block(NULL_COLUMNS, values),
             Block(prefixed("class=", WORD_CLASSES), None, classes),
@@ -133,9 +135,13 @@ def _phonetic(word: str) -> str:
     return jellyfish.metaphone(word) if word.isalpha() and word.isascii() else ""
 
 
-def _frequent_word(word: str) -> str | None:
-    """A column for each function word or punctuation mark that matches itself: `the` says less than `between`."""
-    return f"same={word}" if word in FUNCTION_WORDS or len(word) == 1 and word_class(word) == "punct" else None
+def _own_columns(words: Sequence[str], prefix: str, classes: Container[str]) -> list[str | None]:
+    """[W] a column for each function word (`the` says less than `between`) and each character of some classes."""
+    columns: list[str | None] = []
+    for word in map(str.lower, words):
+        own = word in FUNCTION_WORDS or len(word) == 1 and word_class(word) in classes
+        columns.append(f"{prefix}{word}" if own else None)
+    return columns
 
 
 @lru_cache(maxsize=1)
@@ -150,11 +156,6 @@ def _class_table() -> Named:
         for j, b in enumerate(WORD_CLASSES):
             columns[f"differ:{a}-{b}"] = (same == 0) & (left == i) & (right == j)
     return tuple(columns), np.column_stack(list(columns.values())).astype(np.float64)
-
-
-def _short_word(word: str) -> str | None:
-    """A NULL column for each function word and each single character."""
-    return f"word={word}" if word in FUNCTION_WORDS or len(word) == 1 else None
 
 
 # Acronyms: `U.N.` and `United Nations`

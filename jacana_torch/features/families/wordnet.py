@@ -112,9 +112,9 @@ class WordNet:
         """[W] whether WordNet has the word; most words are unknown to it."""
         from ...resources import wordnet
 
-        asked = [pos is not None if self.tags else word[:1].isalpha() for word, pos in queries]
-        known = np.array(asked, dtype=bool)
-        known[known] = wordnet().knows(list(compress(queries, asked)))
+        words, letters = np.array(queries, dtype=object).reshape(-1, 2).T
+        known = letters.astype(bool) if self.tags else np.char.isalpha(words.astype("<U1"))
+        known[known] = wordnet().knows(list(compress(queries, known)))
         return known
 
 
