@@ -9,7 +9,6 @@ sentences, because similar words in similar places get similar errors.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
 
 import numpy as np
 
@@ -49,20 +48,16 @@ def kinds_of_tags(tags: Iterable[tuple[str]]) -> np.ndarray:
     return np.array(kinds, dtype=np.int8)
 
 
-class Parse(NamedTuple):
-    """`head` [T] a token of the same sentence, -1 for a root; `relation` [T] the relation to it, of RELATIONS."""
-
-    head: np.ndarray
-    relation: np.ndarray
-
-
 Rule = tuple[np.ndarray | bool, np.ndarray, str]  # where it holds, the heads there, and the relation
 Rules = tuple[np.ndarray, tuple[Rule, ...]]  # the tokens whose heads they give; the first rule that holds decides
 
 
-def approximate_parse(kind: np.ndarray, auxiliary: np.ndarray, mark: np.ndarray, sentence: np.ndarray) -> Parse:
+def approximate_parse(
+    kind: np.ndarray, auxiliary: np.ndarray, mark: np.ndarray, sentence: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Parse the tokens of many sentences, stored one after the other.
 
+    Returns [T] each token's head in the same sentence, -1 for a root, and [T] the relation to it, of RELATIONS.
     `kind` [T] by their tags; `auxiliary` and `mark` [T] whether they may be one, as a verb or a preposition;
     `sentence` [T] the number of each token's sentence, ascending.
     """
@@ -72,13 +67,23 @@ def approximate_parse(kind: np.ndarray, auxiliary: np.ndarray, mark: np.ndarray,
     nominal = phrases.heads | _is(kind, "relative", "pronoun")
     # The root: the first finite main verb; else the first head of a phrase or main verb; else the first token.
     token = np.arange(len(kind))
-    first = _last_up_to(phrases.left < 0)
+    first = np.maximum.accumulate(np.where(phrases.left < 0, token, -1))
     finite, content = verbs.main & ~_is(kind, "gerund"), verbs.main | nominal
     first_finite = np.where(finite, token, nearest(finite, sentence, 1))[first]
     first_content = np.where(content, token, nearest(content, sentence, 1))[first]
     root = _either(first_finite, first_content, first)
-    inside, outside = _inside(kind, phrases, verbs), _outside(kind, mark, phrases, verbs, nominal, root, sentence)
-    for tokens, rules in (*inside, *outside):
+    is_owner = phrases.owned & (phrases.owner == token)
+    inner = np.where(phrases.owned & ~is_owner, phrases.owner, phrases.head)  # heads inside a phrase
+    inner_rules = (
+        (is_owner | _is(kind, "owner"), inner, "poss"),
+        (_is(kind, "noun"), inner, "nn"),
+        (_is(kind, "determiner"), inner, "det"),
+        (_is(kind, "number"), inner, "num"),
+        (_is(kind, "genitive"), inner, "case"),
+        (True, inner, "amod"),
+    )
+    inside = (phrases.inside & ~phrases.heads, inner_rules), (verbs.helps, ((True, verbs.verb, "aux"),))
+    for tokens, rules in (*inside, *_outside(kind, mark, phrases, verbs, nominal, root, sentence)):
         left = tokens & (relation < 0)
         for holds, heads, name in rules:
             now = np.flatnonzero(left & holds)
@@ -87,7 +92,7 @@ def approximate_parse(kind: np.ndarray, auxiliary: np.ndarray, mark: np.ndarray,
             left[now] = False
     top = (head < 0) | (root == token)
     head[top], relation[top] = -1, RELATIONS.index("root")
-    return Parse(head, relation)
+    return head, relation
 
 
 # Tokens are numbers, -1 for no token.
@@ -112,11 +117,6 @@ def _is(kind: np.ndarray, *kinds: str) -> np.ndarray:
     return np.asarray(member[kind])
 
 
-def _last_up_to(true: np.ndarray) -> np.ndarray:
-    """[T] the last token up to each, itself included, where this is true."""
-    return np.maximum.accumulate(np.where(true, np.arange(len(true)), -1))
-
-
 class _Phrases:
     """Runs of nouns and the words before them.
 
@@ -138,13 +138,14 @@ class _Phrases:
         first = np.flatnonzero(starts)
         length = np.diff(np.append(first, len(kind)))
         self.start, self.end = np.repeat(first, length), np.repeat(first + length - 1, length)
-        last_noun = _last_up_to(noun)
+        last_noun = np.maximum.accumulate(np.where(noun, token, -1))  # up to each token
         bare = np.where(genitive[self.end] & (self.end > self.start), self.end - 1, self.end)
         self.head = np.where(last_noun[self.end] >= self.start, last_noun[self.end], bare)
         self.heads = self.inside & (token == self.head)
         # The words before a genitive, and the genitive, belong to the owner; the owner belongs to the phrase.
         mark = np.where(genitive, token, nearest(genitive, self.start, 1))
-        begin = _last_up_to(starts | at(genitive, self.left))[mark]
+        begins = starts | at(genitive, self.left)
+        begin = np.maximum.accumulate(np.where(begins, token, -1))[mark]
         before = np.maximum(mark - 1, 0)
         self.owner = np.where(last_noun[before] >= begin, last_noun[before], begin)
         self.owned = self.inside & (mark >= 0) & (mark <= self.head)
@@ -174,21 +175,6 @@ class _Verbs:
         for _ in range(2**_AUXILIARY_STEPS):
             earlier = at(self.previous, np.where(self.main | self.helps[self.start], self.start, -1))
             self.start = np.where(at(self.helps, earlier), earlier, self.start)
-
-
-def _inside(kind: np.ndarray, phrases: _Phrases, verbs: _Verbs) -> tuple[Rules, Rules]:
-    """Heads of the words inside a phrase or a group of verbs."""
-    is_owner = phrases.owned & (phrases.owner == np.arange(len(kind)))
-    head = np.where(phrases.owned & ~is_owner, phrases.owner, phrases.head)
-    rules = (
-        (is_owner | _is(kind, "owner"), head, "poss"),
-        (_is(kind, "noun"), head, "nn"),
-        (_is(kind, "determiner"), head, "det"),
-        (_is(kind, "number"), head, "num"),
-        (_is(kind, "genitive"), head, "case"),
-        (True, head, "amod"),
-    )
-    return (phrases.inside & ~phrases.heads, rules), (verbs.helps, ((True, verbs.verb, "aux"),))
 
 
 def _outside(

@@ -13,7 +13,7 @@ from itertools import product
 import numpy as np
 
 from ..api import Block, NodeBlocks
-from ..approximate_parse import AUXILIARIES, MARKS, RELATIONS, Parse, approximate_parse, at, kinds_of_tags
+from ..approximate_parse import AUXILIARIES, MARKS, RELATIONS, approximate_parse, at, kinds_of_tags
 from ..grid import Grid, Named
 from ..padded_grid import COLUMN, ROW, PaddedGrid, table_of
 from ..string_similarity import FORM, base_similarity, of_lower_case
@@ -22,6 +22,7 @@ from .pos import TAG
 from .wordnet import WordNet
 
 _MOST = 3  # children or siblings; more are no better evidence
+_Parse = tuple[np.ndarray, np.ndarray]  # the head of each token, and its relation to it
 _HEADS = ("head_unlike", "head_alike")
 _LABELS = tuple(map(".".join, product(("relation",), (*RELATIONS, "different"), _HEADS)))
 
@@ -43,13 +44,15 @@ class Attachment:
 
     def __call__(self, grid: Grid) -> NodeBlocks:
         padded = grid.padded()
-        names, table = grid.shared_columns(self, partial(self._columns, grid, padded))
+        flipped, source, target = grid.shared("approximate parse", partial(_parsed, grid))
+        if flipped != grid.is_flipped:
+            source, target = target, source
+        names, table = grid.shared_columns(self, partial(self._columns, grid, padded, source[0], target[0]))
         head_alike = table[:, names.index("head_similar")] > 0
-        label = grid.shared((self, "labels"), partial(_labels, grid, padded, head_alike))
+        label = grid.shared((self, "labels"), partial(_labels, padded, source[1], target[1], head_alike))
         link = Block(names, table, padded.place), Block(_LABELS, None, label[padded.place])
-        head = parses(grid)[0].head
         found = grid.row_max(grid.per_cell(base_similarity)) > 0
-        head_found = at(found.astype(np.int8), head)  # -1 of a root
+        head_found = at(found.astype(np.int8), source[0])  # -1 of a root
         null = {
             "head_found": head_found > 0,
             "head_missing": head_found == 0,
@@ -59,10 +62,9 @@ class Attachment:
         }
         return NodeBlocks(link, (Block(*table_of(null)),))
 
-    def _columns(self, grid: Grid, padded: PaddedGrid) -> Named:
+    def _columns(self, grid: Grid, padded: PaddedGrid, source: np.ndarray, target: np.ndarray) -> Named:
         """Over the padded grid; in the other direction, row and column, source and target swap in the names."""
         similarity = WordNet().similarity(grid) if self.related else grid.per_cell(base_similarity)
-        source, target = parses(grid)
         rows = padded.lines(_tokens(source, grid.source_position), ROW)
         columns = padded.lines(_tokens(target, grid.target_position), COLUMN)
         similarity = padded.near(padded.field(similarity, padded.place), 0, 0)
@@ -85,13 +87,8 @@ class Attachment:
         return table_of(heads | family | _competition(padded, alike, heads["head_similar"], family))
 
 
-def parses(grid: Grid) -> tuple[Parse, Parse]:
-    """The approximate parses of both sides."""
-    flipped, source, target = grid.shared("approximate parse", partial(_parsed, grid))
-    return (source, target) if flipped == grid.is_flipped else (target, source)
-
-
-def _parsed(grid: Grid) -> tuple[bool, Parse, Parse]:
+def _parsed(grid: Grid) -> tuple[bool, _Parse, _Parse]:
+    """Whether the grid is flipped, and the approximate parses of its sources and targets."""
     tags, words = grid.words(TAG), grid.words(FORM)
     kind = tags.lexicon.attribute("parse.kind", kinds_of_tags)
     auxiliary = words.lexicon.attribute(
@@ -103,11 +100,11 @@ def _parsed(grid: Grid) -> tuple[bool, Parse, Parse]:
     return grid.is_flipped, source, target
 
 
-def _tokens(tree: Parse, position: np.ndarray) -> np.ndarray:
+def _tokens(heads: np.ndarray, position: np.ndarray) -> np.ndarray:
     """[4, T] of one side: position, that of the head and of its head (-1 for none), number of children."""
-    head = at(position, tree.head)
-    children = np.bincount(tree.head[tree.head >= 0], minlength=len(position))
-    return np.array((position, head, at(head, tree.head), children))
+    head = at(position, heads)
+    children = np.bincount(heads[heads >= 0], minlength=len(position))
+    return np.array((position, head, at(head, heads), children))
 
 
 def _family(padded: PaddedGrid, alike: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> Columns:
@@ -142,9 +139,7 @@ def _competition(padded: PaddedGrid, alike: np.ndarray, head_alike: np.ndarray, 
     return columns
 
 
-def _labels(grid: Grid, padded: PaddedGrid, head_alike: np.ndarray) -> np.ndarray:
+def _labels(padded: PaddedGrid, source: np.ndarray, target: np.ndarray, head_alike: np.ndarray) -> np.ndarray:
     """[size] which of _LABELS: the relation of both words to their heads."""
-    source, target = parses(grid)
-    row = padded.along(padded.lines(source.relation, ROW), ROW)
-    column = padded.along(padded.lines(target.relation, COLUMN), COLUMN)
+    row, column = padded.along(padded.lines(source, ROW), ROW), padded.along(padded.lines(target, COLUMN), COLUMN)
     return np.asarray(2 * np.where(row == column, row, len(RELATIONS)) + head_alike)
