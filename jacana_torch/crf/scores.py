@@ -19,6 +19,7 @@ import numpy as np
 from ..features.api import Block, Grouped, WordFamily
 from ..features.featureset import FeatureSet, checked
 from ..features.grid import Grid
+from ..features.known_pairs import KnownPairs
 from ..features.words import Signal, WordPairs
 from .layout import Layout
 
@@ -206,6 +207,7 @@ def node_scores(grid: Grid, scorer: Scorer, back: Scorer | None = None) -> list[
 
     They are computed for a part of the grid at a time, so that features do not pile up.
     """
+    grid.known = scorer.known
     sides = [(grid, scorer)] if back is None else [(grid, scorer), (grid.flipped(), back)]
     scores = []
     for whole, _ in sides:
@@ -229,6 +231,7 @@ class Scorer:
         self._or_nothing = np.append(weights, 0.0)  # columns without a number take the last
         self._number = dict(zip(names, range(len(names)), strict=True))
         self._columns: dict[tuple[str, tuple[str, ...]], np.ndarray] = {}
+        self.known = KnownPairs()
         self._tables: dict[int, tuple[np.ndarray, ...]] = {}
         self._signals = []
         for number, (key, families) in enumerate(features.by_word_key().items()):

@@ -17,6 +17,7 @@ import numpy as np
 from ..errors import ConfigError
 from ..types import SentencePair
 from ..util.geometry import Geometry, Ints
+from .known_pairs import KnownPairs
 from .padded_grid import PaddedGrid
 from .words import Lexicon, Signal, WordKey, WordPairs, WordTable, numbered
 
@@ -31,7 +32,7 @@ class Grid(Geometry):
     """Sentence pairs, the coordinates of all their cells, and what families compute of them once.
 
     `mirror` makes the grid of the same pairs seen from the other side (use `flipped`), `whole` one of consecutive
-    pairs of a larger grid (use `parts`).
+    pairs of a larger grid (use `parts`). Signals of word pairs come from `known`, if that is set.
     """
 
     def __init__(
@@ -41,6 +42,7 @@ class Grid(Geometry):
         whole: tuple[Grid, slice] | None = None,
     ) -> None:
         self._mirror, self._whole = mirror, whole
+        self.known: KnownPairs | None = None
         self.is_flipped = mirror is not None
         self._memo: dict[Hashable, Any] = {}
         self._shared: dict[Hashable, Any] = {}
@@ -138,10 +140,14 @@ class Grid(Geometry):
             elif self._whole is not None:
                 whole, pairs = self._whole
                 values = whole.per_cell(signal)[whole.spans(pairs)[2]]
+            elif self.known is not None:
+                tokens = self.source_token, self.target_token
+                known = self.known.per_cell(signal, self.words(signal.key), *tokens)
+                self._memo |= known
+                values = known[signal]
             else:
                 words = self.words(signal.key)
-                pairs_of_words = words.pairs.flipped() if signal.flipped else words.pairs
-                values = np.asarray(signal.compute(pairs_of_words), dtype=signal.precision)[words.cell]
+                values = signal.of(words.pairs)[words.cell]
             self._memo[signal] = values
         found: np.ndarray = self._memo[signal]
         return found

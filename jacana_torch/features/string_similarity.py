@@ -29,9 +29,12 @@ _FIRST, _LAST = itemgetter(slice(None, 1)), itemgetter(slice(-1, None))
 OfPairs = Callable[[WordPairs], np.ndarray]
 
 
-def of_lower_case(function: Callable[[str], Any], words: Sequence[str], dtype: type = object) -> np.ndarray:
-    """[W] `function` of each word in lower case; with `partial`, an attribute for a lexicon."""
-    return np.array(list(map(function, map(str.lower, words))), dtype=dtype)
+def of_lower_case(
+    function: Callable[[str], Any], words: Sequence[str], dtype: type | None = None
+) -> list[Any] | np.ndarray:
+    """[W] `function` of each word in lower case, as an array if a dtype is given; with `partial`, of a lexicon."""
+    values = list(map(function, map(str.lower, words)))
+    return values if dtype is None else np.array(values, dtype=dtype)
 
 
 def computed_once(compute: OfPairs) -> OfPairs:
@@ -57,7 +60,7 @@ def same_word(pairs: WordPairs) -> np.ndarray:
     """[U] Algorithm 1's "identical ignoring case": equal stems, a stem that begins the other, hyphenated parts."""
     words, left, right = pairs.lexicon.words, pairs.left, pairs.right
     same = pairs.equal("stem", partial(of_lower_case, stem))
-    stems = pairs.lexicon.attribute("stem", partial(of_lower_case, stem))
+    stems = pairs.lexicon.attribute("stem", partial(of_lower_case, stem, dtype=object))
     start, number = np.unique(stems.astype("<U3"), return_inverse=True)
     may_begin = ~same & (number[left] == number[right]) & (np.char.str_len(start) > 2)[number[left]]
     for u in np.flatnonzero(may_begin).tolist():  # few: pairs that share their first three letters
@@ -146,7 +149,7 @@ def _scored(pairs: WordPairs, scorer: Callable[..., Any], rows: np.ndarray) -> n
     """[U] rapidfuzz's scores of the pairs `rows`; 0 for the others."""
     from rapidfuzz.process import cpdist
 
-    lower = pairs.lexicon.attribute("lower", partial(of_lower_case, str))
+    lower = pairs.lexicon.attribute("lower", partial(of_lower_case, str, dtype=object))
     left, right = lower[pairs.left[rows]].tolist(), lower[pairs.right[rows]].tolist()
     out = np.zeros(len(pairs))
     out[rows] = cpdist(left, right, scorer=scorer, dtype=np.float32)
@@ -156,7 +159,7 @@ def _scored(pairs: WordPairs, scorer: Callable[..., Any], rows: np.ndarray) -> n
 @computed_once
 def _common_letter(pairs: WordPairs) -> np.ndarray:
     """The pairs that may share a letter, fewer than half: every measure is 0 for the others."""
-    lower = pairs.lexicon.attribute("lower", partial(of_lower_case, str))
+    lower = pairs.lexicon.attribute("lower", partial(of_lower_case, str, dtype=object))
     length = np.array(list(map(len, lower)), dtype=np.int64)
     letters = lower.astype(f"<U{_LONG}").view(np.uint32).reshape(-1, _LONG)
     bits = np.uint64(1) << (letters & np.uint32(63)).astype(np.uint64)  # letters of a large alphabet share bits

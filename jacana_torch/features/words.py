@@ -1,9 +1,6 @@
 """Words and pairs of words of one batch: what families compute once for each, however often it occurs.
 
-Nothing outlives its batch, so results never depend on what was aligned before. A hash table of word pairs that did
-outlive it cost as much as it saved: aligning 20,000 pairs of sentences took 13.1 s of CPU time with it and 14.2 s
-without in `core`, 38.0 s and 38.7 s in `standard`; 5,000 took 3.3 s and 3.6 s, 9.6 s and 9.5 s; 1,000 took less
-without it.
+Nothing here outlives its batch. When aligning, `known_pairs` remembers signals of word pairs.
 """
 
 from __future__ import annotations
@@ -11,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain, repeat
+from operator import attrgetter
 from typing import Any, TypeVar
 
 import numpy as np
@@ -39,15 +38,17 @@ class WordKey:
         """The word of each token of some sentences."""
         columns = [[value for sentence in sentences for value in sentence.layer(name)] for name in self.layers]
         if self.form is not None:
-            columns.insert(0, [self.form(token) for sentence in sentences for token in sentence.tokens])
+            columns.insert(0, list(map(self.form, chain.from_iterable(map(attrgetter("tokens"), sentences)))))
         return list(zip(*columns, strict=True)) if self.layers else columns[0]
 
 
 def numbered(values: Iterable[Hashable]) -> tuple[list[Any], Ints]:
     """Distinct values in order of first appearance, and which of them each value is; -1 for None."""
-    number: dict[Hashable, int] = {}
-    codes = [-1 if value is None else number.setdefault(value, len(number)) for value in values]
-    return list(number), np.array(codes, dtype=np.int64)
+    every = list(values)
+    distinct = dict.fromkeys(every)
+    distinct.pop(None, None)
+    number = dict(zip(distinct, range(len(distinct)), strict=True))
+    return list(distinct), np.fromiter(map(number.get, every, repeat(-1)), np.int64, len(every))
 
 
 @dataclass(frozen=True)
@@ -157,6 +158,10 @@ class Signal:
     compute: Callable[[WordPairs], np.ndarray] = field(compare=False, repr=False)
     precision: type[np.floating[Any]] = field(default=np.float32, compare=False)
     flipped: bool = False
+
+    def of(self, pairs: WordPairs) -> np.ndarray:
+        """[U] the signal of word pairs."""
+        return np.asarray(self.compute(pairs.flipped() if self.flipped else pairs), dtype=self.precision)
 
 
 @dataclass(frozen=True)
