@@ -99,8 +99,9 @@ class Crf:
                 raise ConfigError(f"{name}={value}: must be at least {least}, and finite")
         if not (0 < self.tolerance < 1 and np.isfinite(self.start)):
             raise ConfigError(f"tolerance={self.tolerance}, start={self.start}: between 0 and 1, and finite")
-        self._policies = [self.policy] if isinstance(self.policy, str) else list(self.policy)
-        if not self._policies or not {*self._policies} <= {*POLICIES}:
+        several = isinstance(self.policy, Sequence) and not isinstance(self.policy, str)
+        self._policies = list(self.policy) if several else [str(self.policy)]
+        if not self._policies or sum(map(list(POLICIES).count, self._policies)) < len(self._policies):
             raise ConfigError(f"policy={self.policy!r}: one or several of {', '.join(POLICIES)}")
         self.device = usable_device(self.device)
 

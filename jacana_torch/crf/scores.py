@@ -207,7 +207,7 @@ def node_scores(grid: Grid, scorer: Scorer, back: Scorer | None = None) -> list[
 
     They are computed for a part of the grid at a time, so that features do not pile up.
     """
-    grid.known = scorer.known
+    grid.known = scorer.known_pairs
     sides = [(grid, scorer)] if back is None else [(grid, scorer), (grid.flipped(), back)]
     scores = []
     for whole, _ in sides:
@@ -231,7 +231,7 @@ class Scorer:
         self._or_nothing = np.append(weights, 0.0)  # columns without a number take the last
         self._number = dict(zip(names, range(len(names)), strict=True))
         self._columns: dict[tuple[str, tuple[str, ...]], np.ndarray] = {}
-        self.known = KnownPairs()
+        self.known_pairs = KnownPairs()
         self._tables: dict[int, tuple[np.ndarray, ...]] = {}
         self._signals = []
         for number, (key, families) in enumerate(features.by_word_key().items()):

@@ -143,7 +143,8 @@ class Grid(Geometry):
             elif self.known is not None:
                 tokens = self.source_token, self.target_token
                 known = self.known.per_cell(signal, self.words(signal.key), *tokens)
-                self._memo |= known
+                for one, of_cells in known.items():
+                    self._memo[one] = of_cells
                 values = known[signal]
             else:
                 words = self.words(signal.key)

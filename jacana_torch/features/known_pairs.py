@@ -21,7 +21,7 @@ _SCATTER = np.uint64(0x9E3779B97F4A7C15)
 
 
 class KnownPairs:
-    """All signals that were ever asked for, of the word pairs seen so far; bounded, and safe to share by threads."""
+    """All signals ever asked for, of the word pairs seen so far; bounded, and safe to share between threads."""
 
     def __init__(self) -> None:
         self._tables: dict[WordKey, _Table] = {}
@@ -50,9 +50,9 @@ class KnownPairs:
 class _Table:
     """Signals by slot; a pair of words may have any of a few slots.
 
-    Words have a `number` from the second batch on that they occur in, and only pairs of such words are kept: most new
-    words of a text, such as misspellings, never come back. A new pair takes a slot that is empty, or whose pair was
-    not asked for since it came; otherwise, the pairs there have to be asked for once more to stay.
+    Words have a `number` from the second batch on that they occur in, and only pairs of such words are kept: most
+    new words of a text, such as misspellings, never come back. A new pair takes a slot that is empty, or whose
+    pair was not asked for since it came; otherwise, the pairs there have to be asked for once more to stay.
     """
 
     def __init__(self, signals: list[Signal]) -> None:
