@@ -157,9 +157,13 @@ class Bidirectional:
         return state if self.combination == Combination() else {**state, **self.combination.state()}
 
     def restore(self, state: Mapping[str, np.ndarray | list[str]]) -> None:
-        for part, aligner in (("forward", self.forward), ("backward", self.backward)):
-            mine = {k.removeprefix(f"{part}."): v for k, v in state.items() if k.startswith(f"{part}.")}
-            aligner.restore(mine)
+        parts: dict[str, dict[str, np.ndarray | list[str]]] = {"forward": {}, "backward": {}}
+        for key, value in state.items():
+            part, _, name = key.partition(".")
+            if part in parts and name:
+                parts[part][name] = value
+        self.forward.restore(parts["forward"])
+        self.backward.restore(parts["backward"])
         self.combination = Combination.restored(state)
 
 

@@ -80,7 +80,7 @@ class NumpyArrays:
     host: Any = staticmethod(np.asarray)
     cast: Any = staticmethod(np.asarray)
     copy: Any = staticmethod(np.array)
-    dtype: Any = staticmethod(lambda x: x.dtype.name)
+    dtype: Any = staticmethod(operator.attrgetter("dtype.name"))
     empty: Any = staticmethod(np.empty)
     zeros: Any = staticmethod(np.zeros)
     ones: Any = staticmethod(np.ones)

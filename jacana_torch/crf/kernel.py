@@ -178,8 +178,9 @@ class Chains:
         ns, (rows, c) = self._ns, pack.has_token.shape
         out = ns.windows(nodes, pack.width, ns.index(pack.places[1])).reshape(rows, c, pack.width)
         out[..., 0] = ns.take(nodes, ns.index(pack.places[0])).reshape(rows, c)
-        if pack.first_null is not None:
-            ns.fill(out[..., pack.first_null :], ns.index(pack.other_nulls), out[..., :1])
+        if pack.nulls is not None:
+            first, others, _ = pack.nulls
+            ns.fill(out[..., first:], ns.index(others), out[..., :1])
         ended = ns.cast(ns.index(~pack.has_token), ns.dtype(out))
         out[..., pack.final] = ended if every else ns.log(ended)
         return out
@@ -306,8 +307,8 @@ class Chains:
         """Return the counts of every NULL and link, from those of the states in each pack."""
         ns, flat = self._ns, []
         for pack, joint in zip(self.packs, joints, strict=True):
-            if pack.first_null is not None:
-                joint[..., :1] = joint @ ns.cast(ns.index(pack.null_column), ns.dtype(joint))
+            if pack.nulls is not None:
+                joint[..., :1] = joint @ ns.cast(ns.index(pack.nulls[2]), ns.dtype(joint))
             flat.append(ns.cast(joint, dtype).reshape(-1))
         return ns.take(ns.concatenate([ns.zeros((0,), dtype), *flat]), ns.index(self._place))
 

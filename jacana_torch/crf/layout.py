@@ -140,27 +140,18 @@ class Pack:
         return places[0].reshape(-1), places[1].reshape(-1)
 
     @cached_property
-    def nulls(self) -> np.ndarray:
-        """[R, W] the states of each row that are NULL: state 0, and others in spaces that have several."""
+    def nulls(self) -> tuple[int, np.ndarray, np.ndarray] | None:
+        """The NULLs of each row, in spaces that have several; None if state 0 is the only one.
+
+        These are the first state besides 0 that is NULL for some length, [R, 1, W - first] whether the states from
+        there on are NULL, and [R, W, 1] 1 for each NULL: a product with it adds them up.
+        """
         n = self.layout.distinct[self.tables][:, None]
-        nulls: np.ndarray = (self.layout.space.column(n, np.arange(self.width)) == 0)[self.table][self.group]
-        return nulls
-
-    @cached_property
-    def first_null(self) -> int | None:
-        """The first state besides 0 that is NULL for some length, None if there are no such states."""
-        others = self.nulls[:, 1:].any(0)
-        return int(others.argmax()) + 1 if others.any() else None
-
-    @cached_property
-    def other_nulls(self) -> np.ndarray:
-        """[R, 1, W - first_null] the NULLs from there on."""
-        return self.nulls[:, None, self.first_null :]
-
-    @cached_property
-    def null_column(self) -> np.ndarray:
-        """[R, W, 1] 1 for NULLs: a product with it adds them up."""
-        return self.nulls[:, :, None].astype(np.float64)
+        null = self.layout.space.column(n, np.arange(self.width)) == 0
+        if not null[:, 1:].any():
+            return None
+        first, null = int(null[:, 1:].any(0).argmax()) + 1, null[self.table][self.group]
+        return first, null[:, None, first:], null[:, :, None].astype(np.float64)
 
     @cached_property
     def step(self) -> np.ndarray:
@@ -214,7 +205,11 @@ def packs(
         most = max(places // (width * (int(g.n_source[pairs].max()) + 1)), 1)  # chains that fit
         rows = _rows(layout, pairs, 1 if kind % 2 else min(together or most, most))
         lengths = np.where(rows < 0, 0, g.n_source[rows])
-        for own in _cut(lengths[:, 0], rows.shape[1], width, places, numbers):
+        begin = 0
+        while begin < len(rows):  # as many groups as the limits allow
+            row = rows.shape[1] * width
+            fit = min(numbers // (row * width), places // (row * (int(lengths[begin, 0]) + 1)))
+            own = slice(begin, begin := begin + max(fit, 1))
             tables, table = np.unique(layout.table[rows[own, 0]], return_inverse=True)
             final = int(layout.space.size(layout.distinct[tables[-1]]))
             out.append(Pack(layout, rows[own], lengths[own], tables, table, width, final))
@@ -269,27 +264,13 @@ def _rows(layout: Layout, pairs: np.ndarray, together: int) -> np.ndarray:
     n_source, table = layout.geometry.n_source, layout.table
     pairs = pairs[np.lexsort((-n_source[pairs], table[pairs]))]
     _, first, which, counts = np.unique(table[pairs], return_index=True, return_inverse=True, return_counts=True)
-    c = group_width(counts, together)
+    # As many chains a group as waste least: a table with few chains leaves rows empty, one with many needs groups.
+    largest = int(counts.max())
+    widths = np.unique(np.append(2 ** np.arange(largest.bit_length()), largest))
+    waste = (-(-counts[:, None] // widths)).sum(0) * (widths + GROUP_COST)
+    c = min(int(widths[np.argmin(waste)]), together)
     groups = -(-counts // c)
     begin, rank = np.cumsum(groups) - groups, np.arange(len(pairs)) - first[which]
     rows = np.full((int(groups.sum()), c), -1)
     rows[begin[which] + rank // c, rank % c] = pairs
     return rows[np.argsort(-n_source[rows[:, 0]], kind="stable")]
-
-
-def group_width(counts: np.ndarray, most: int) -> int:
-    """Return how many chains a group holds for the least waste, given how many chains each table has."""
-    largest = int(counts.max())
-    widths = np.unique(np.append(2 ** np.arange(largest.bit_length()), largest))
-    groups = (-(-counts[:, None] // widths)).sum(0)
-    return min(int(widths[np.argmin(groups * (widths + GROUP_COST))]), most)
-
-
-def _cut(durations: np.ndarray, chains: int, width: int, places: int, numbers: int) -> Iterator[slice]:
-    """Yield runs of groups that fit into the limits."""
-    begin = 0
-    while begin < len(durations):
-        row = chains * width
-        most = min(numbers // (row * width), places // (row * (int(durations[begin]) + 1)))
-        yield slice(begin, begin + max(most, 1))
-        begin += max(most, 1)

@@ -48,9 +48,12 @@ def alignments_of(
     links: list[Link] = list(zip(rows.tolist(), columns.tolist(), strict=True))
     ends = np.searchsorted(pair, np.arange(len(g.n_source)), side="right").tolist()
     sizes = zip(g.n_source.tolist(), g.n_target.tolist(), [0, *ends], ends, strict=False)
+    out = []
     if probability is None or score is None:
-        return [trusted(m, n, frozenset(links[begin:end])) for m, n, begin, end in sizes]
-    known, out = probability.tolist(), []
+        for m, n, begin, end in sizes:
+            out.append(trusted(m, n, frozenset(links[begin:end])))
+        return out
+    known = probability.tolist()
     for (m, n, begin, end), own in zip(sizes, score.tolist(), strict=True):
         confidence = dict(zip(links[begin:end], known[begin:end], strict=True))
         out.append(trusted(m, n, frozenset(confidence), confidence=confidence, score=own))

@@ -19,8 +19,7 @@ import numpy as np
 from ..features.api import Block, Grouped, WordFamily
 from ..features.featureset import FeatureSet, checked
 from ..features.grid import Grid
-from ..features.known_pairs import KnownPairs
-from ..features.words import Signal, WordPairs
+from ..features.words import KnownPairs, Signal, WordPairs
 from .layout import Layout
 
 if TYPE_CHECKING:

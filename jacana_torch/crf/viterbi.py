@@ -41,8 +41,9 @@ def _emission(pack: Pack, nodes: Array, ns: Arrays) -> Array:
     """Return [R, S] node scores; no transition leads to states that a chain does not have."""
     out = ns.windows(nodes, pack.width, ns.index(pack.places[1]))
     out[:, 0] = ns.take(nodes, ns.index(pack.places[0]))
-    if pack.first_null is not None:
-        ns.fill(out[:, pack.first_null :], ns.index(pack.other_nulls)[:, 0], out[:, :1])
+    if pack.nulls is not None:
+        first, others, _ = pack.nulls
+        ns.fill(out[:, first:], ns.index(others)[:, 0], out[:, :1])
     return out
 
 

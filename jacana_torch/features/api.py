@@ -148,7 +148,7 @@ class Block:
 
 def prefixed(prefix: str, names: Iterable[str]) -> tuple[str, ...]:
     """Column names with a prefix."""
-    return tuple(f"{prefix}{name}" for name in names)
+    return tuple(map(prefix.__add__, names))
 
 
 @dataclass(frozen=True)

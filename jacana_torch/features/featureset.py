@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
+from operator import attrgetter
 
 import numpy as np
 
@@ -85,7 +87,7 @@ class FeatureSet:
                 )
         if not self.node:
             raise ConfigError("a model needs at least one node feature family, and all were dropped")
-        self.names = [family.name for family in self.node] + [family.name for family in self.edge]
+        self.names: list[str] = list(map(attrgetter("name"), [*self.node, *self.edge]))
         for name in self.names:
             if self.names.count(name) > 1:
                 raise ConfigError(f"several feature families are named {name!r}: their columns would be the same")
@@ -93,7 +95,7 @@ class FeatureSet:
     @property
     def requires(self) -> tuple[str, ...]:
         """The annotation layers that the families read."""
-        return tuple(sorted({layer for family in self.node for layer in family.requires}))
+        return tuple(sorted(set(chain.from_iterable(map(attrgetter("requires"), self.node)))))
 
     @property
     def resources(self) -> tuple[str, ...]:

@@ -10,6 +10,8 @@ import re
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache, partial
+from itertools import chain
+from operator import attrgetter
 from typing import Any, TypeVar
 
 import numpy as np
@@ -17,9 +19,8 @@ import numpy as np
 from ..errors import ConfigError
 from ..types import SentencePair
 from ..util.geometry import Geometry, Ints
-from .known_pairs import KnownPairs
 from .padded_grid import PaddedGrid
-from .words import Lexicon, Signal, WordKey, WordPairs, WordTable, numbered
+from .words import KnownPairs, Lexicon, Signal, WordKey, WordPairs, WordTable, numbered
 
 T = TypeVar("T")
 Named = tuple[tuple[str, ...], np.ndarray]  # names of columns, and a table of them
@@ -51,8 +52,9 @@ class Grid(Geometry):
             self._shared = mirror._shared
         else:
             self.pairs = list(pairs)
-            n_source = np.array([len(pair.source) for pair in pairs], dtype=np.int64)
-            super().__init__(n_source, np.array([len(pair.target) for pair in pairs], dtype=np.int64))
+            sources, targets = map(attrgetter("source"), pairs), map(attrgetter("target"), pairs)
+            sizes = list(map(len, sources)), list(map(len, targets))
+            super().__init__(*np.array(sizes, dtype=np.int64).reshape(2, -1))
 
     @cached_property
     def pairs(self) -> list[SentencePair]:
@@ -118,7 +120,8 @@ class Grid(Geometry):
             words, (of_source, of_target, _) = whole.words(key), whole.spans(pairs)
             lexicon, source, target = words.lexicon, words.source[of_source], words.target[of_target]
         else:
-            sentences = [pair.source for pair in self.pairs] + [pair.target for pair in self.pairs]
+            sides = map(attrgetter("source"), self.pairs), map(attrgetter("target"), self.pairs)
+            sentences = list(chain.from_iterable(sides))
             distinct, number = numbered(key.words(sentences))
             lexicon, source, target = Lexicon(distinct), number[: self.n_tokens], number[self.n_tokens :]
         rows, columns = self.source_token, self.target_token  # not self: a cycle would keep the grid's memory
@@ -205,8 +208,9 @@ def grids(pairs: Sequence[SentencePair], most_cells: int) -> Iterator[tuple[list
     Pairs without words on a side are left out, and pairs with short targets come first. A pair beyond LARGEST_PAIR
     or LONGEST_SIDE is an error: it would take an hour.
     """
-    sizes = [(len(pair.source), len(pair.target)) for pair in pairs]
-    for m, n in sizes:
+    n_source = list(map(len, map(attrgetter("source"), pairs)))
+    n_target = list(map(len, map(attrgetter("target"), pairs)))
+    for m, n in zip(n_source, n_target, strict=True):
         if m * n > LARGEST_PAIR or (m and n and max(m, n) > LONGEST_SIDE):
             raise ConfigError(
                 f"a pair of {m} x {n} tokens is too large ({LARGEST_PAIR:,} cells and {LONGEST_SIDE:,} tokens a "
@@ -214,13 +218,13 @@ def grids(pairs: Sequence[SentencePair], most_cells: int) -> Iterator[tuple[list
             )
     places: list[int] = []
     cells = 0
-    for place in sorted(range(len(pairs)), key=lambda k: sizes[k][1]):
-        m, n = sizes[place]
+    for place in sorted(range(len(pairs)), key=n_target.__getitem__):
+        m, n = n_source[place], n_target[place]
         if places and cells + m * n > most_cells:
-            yield places, Grid([pairs[k] for k in places])
+            yield places, Grid(list(map(pairs.__getitem__, places)))
             places, cells = [], 0
         if m and n:
             places.append(place)
             cells += m * n
     if places:
-        yield places, Grid([pairs[k] for k in places])
+        yield places, Grid(list(map(pairs.__getitem__, places)))

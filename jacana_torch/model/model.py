@@ -66,17 +66,17 @@ class Model:
 
     def prepare(self, pairs: Sequence[Pair]) -> list[SentencePair]:
         """Tokenise strings, and annotate the pairs that lack a layer that the aligner reads."""
-        ready = [as_pair(pair) for pair in pairs]
+        ready = list(map(as_pair, pairs))
         required = set(self.aligner.requires)
         if self.annotate is None or not required:
             return ready
-        incomplete = [
-            k
-            for k, pair in enumerate(ready)
-            if not (required <= pair.source.layers.keys() and required <= pair.target.layers.keys())
-        ]
+        incomplete = []
+        for k, pair in enumerate(ready):
+            if not (required <= pair.source.layers.keys() and required <= pair.target.layers.keys()):
+                incomplete.append(k)
         if incomplete:
-            for k, pair in zip(incomplete, self.annotate([ready[k] for k in incomplete]), strict=True):
+            annotated = self.annotate(list(map(ready.__getitem__, incomplete)))
+            for k, pair in zip(incomplete, annotated, strict=True):
                 ready[k] = pair
         return ready
 

@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 from feature_twin import random_pairs
 
-from jacana_torch.features import known_pairs
+from jacana_torch.features import words as known_pairs
 from jacana_torch.features.grid import Grid
-from jacana_torch.features.known_pairs import KnownPairs
 from jacana_torch.features.string_similarity import FORM, base_similarity
-from jacana_torch.features.words import Signal, WordPairs
+from jacana_torch.features.words import KnownPairs, Signal, WordPairs
 from jacana_torch.types import Sentence, SentencePair
 
 WORDS = "the a old new boat boats Boat barn red read reading 12 12th of off well-known known".split()
