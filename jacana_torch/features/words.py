@@ -197,7 +197,6 @@ class WordTable:
 MOST_WORDS = 1 << 15  # with a number: then all are forgotten; seen once: then these are
 SLOT_BITS, WAYS = 19, 4
 AT_ONCE = 1 << 14  # word pairs that are computed together, so that they stay in the cache
-_EMPTY = -(1 << 62)
 _SCATTER = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -244,7 +243,7 @@ class _Table:
     def __init__(self, signals: list[Signal]) -> None:
         self.number: dict[object, int] = {}
         self.seen_once: set[object] = set()
-        self.code = np.full(1 << SLOT_BITS, _EMPTY, dtype=np.int64)
+        self.code = np.zeros(1 << SLOT_BITS, dtype=np.int64)  # 0 is empty: memory is taken as it is filled
         self.asked_again = np.zeros(1 << SLOT_BITS, dtype=bool)
         self.values: dict[Signal, np.ndarray] = {}
         for signal in signals:
@@ -270,14 +269,14 @@ class _Table:
         return found
 
     def _numbers(self, words: list[object]) -> np.ndarray:
-        """Return [W] the number of each word, -1 for those seen for the first time."""
+        """Return [W] the number of each word, from 1 on; -1 for those seen for the first time."""
         numbers = np.fromiter(map(self.number.get, words, repeat(-1)), np.int64, len(words))
         if len(self.seen_once) > MOST_WORDS:
             self.seen_once = set()
         for k in np.flatnonzero(numbers < 0).tolist():
             if words[k] in self.seen_once:
                 self.seen_once.discard(words[k])
-                numbers[k] = self.number[words[k]] = len(self.number)
+                numbers[k] = self.number[words[k]] = len(self.number) + 1
             else:
                 self.seen_once.add(words[k])
         return numbers
@@ -308,14 +307,14 @@ class _Table:
         return slot, known
 
     def _keep(self, code: np.ndarray, found: dict[Signal, np.ndarray]) -> None:
-        numbered = np.flatnonzero(code >= 0)
+        numbered = np.flatnonzero(code > 0)
         ways = _slots(code[numbered])[:, None] ^ np.arange(WAYS)
-        rank = np.where(self.code[ways] == _EMPTY, 0, 1 + self.asked_again[ways])
+        rank = np.where(self.code[ways] == 0, 0, 1 + self.asked_again[ways])
         best = np.take_along_axis(ways, rank.argmin(1)[:, None], 1)[:, 0]
         free = rank.min(1) < 2
         self.asked_again[ways[~free]] = False
         place, kept = best[free], numbered[free]
-        self.code[place] = _EMPTY  # an interruption leaves no values under the code of another pair
+        self.code[place] = 0  # an interruption leaves no values under the code of another pair
         for signal, values in found.items():
             self.values[signal][place] = values[kept]
         self.code[place] = code[kept]
