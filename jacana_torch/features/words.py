@@ -39,7 +39,10 @@ class WordKey:
         """The word of each token of some sentences."""
         columns = []
         if self.form is not None:
-            columns.append(list(map(self.form, chain.from_iterable(map(attrgetter("tokens"), sentences)))))
+            tokens = list(chain.from_iterable(map(attrgetter("tokens"), sentences)))
+            distinct = dict.fromkeys(tokens)
+            forms = dict(zip(distinct, map(self.form, distinct), strict=True))
+            columns.append(list(map(forms.__getitem__, tokens)))
         for name in self.layers:
             columns.append(list(chain.from_iterable(map(methodcaller("layer", name), sentences))))
         return list(zip(*columns, strict=True)) if self.layers else columns[0]
@@ -225,9 +228,9 @@ class KnownPairs:
         """
         with self._lock:
             table = self._tables.get(asked.key)
-            if table is not None and asked in table.values and len(table.number) <= MOST_WORDS:
+            if table is not None and asked in table.signals and len(table.number) <= MOST_WORDS:
                 return table.look_up(words, source_token, target_token)
-            signals = dict.fromkeys([*(table.values if table else ()), asked])
+            signals = dict.fromkeys([*(table.signals if table else ()), asked])
             self._tables[asked.key] = _Table(list(signals))
         return {asked: asked.of(words.pairs)[words.cell]}
 
@@ -243,15 +246,20 @@ class _Table:
     def __init__(self, signals: list[Signal]) -> None:
         self.number: dict[object, int] = {}
         self.seen_once: set[object] = set()
-        self.code = np.zeros(1 << SLOT_BITS, dtype=np.int64)  # 0 is empty: memory is taken as it is filled
-        self.asked_again = np.zeros(1 << SLOT_BITS, dtype=bool)
+        self.signals = signals
         self.values: dict[Signal, np.ndarray] = {}
-        for signal in signals:
+
+    def _allocate(self) -> None:
+        self.code = np.zeros(1 << SLOT_BITS, dtype=np.int64)  # 0 is empty
+        self.asked_again = np.zeros(1 << SLOT_BITS, dtype=bool)
+        for signal in self.signals:
             self.values[signal] = np.empty(1 << SLOT_BITS, signal.precision)
 
     def look_up(
         self, words: WordTable, source_token: np.ndarray, target_token: np.ndarray
     ) -> dict[Signal, np.ndarray]:
+        if not self.values:  # a single batch needs no room
+            self._allocate()
         of_word = self._numbers(words.lexicon.words)
         code = (of_word[words.source] << 32)[source_token] | of_word[words.target][target_token]
         slot, known = self._find(code)
