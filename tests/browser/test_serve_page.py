@@ -199,7 +199,7 @@ def test_refusals_are_shown_as_text(client, visit):
     page = opened(client, visit, tolerate=("Failed to load resource",))
     page.fill("#source", "word " * 31)
     page.wait_for_selector("#wrong")
-    assert page.text_content("#wrong") == "source has 31 tokens, and a sentence may have 30"
+    assert page.text_content("#wrong") == "source has 31 tokens, more than the limit of 30"
     page.fill("#source", "word")
     page.wait_for_selector("#wrong", state="hidden")
 
