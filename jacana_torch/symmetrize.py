@@ -15,7 +15,7 @@ The files of conf/symmetrize name the symmetrizers. To add one, write a function
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cache, partial
 from pathlib import Path
 from types import FunctionType
@@ -122,7 +122,12 @@ def _built(path: Path) -> Any:
 
 def functions() -> dict[str, Symmetrizer]:
     """Return every symmetrizer that is a function of two alignments; `posterior` needs the aligners too."""
-    return {name: made for name in names() if callable(made := symmetrizer(name))}
+    found: dict[str, Symmetrizer] = {}
+    for name in names():
+        made = symmetrizer(name)
+        if callable(made):
+            found[name] = made
+    return found
 
 
 def _grown(
@@ -147,7 +152,10 @@ def _grown(
     # Coverage only grows, so a neighbour that was refused once stays refused, and each link is visited once.
     # The heap keeps Koehn's order: a link added behind the current one waits for the next pass.
     # Candidates are few, so links without a candidate beside them are left out.
-    beside = {(i + down, j + right) for i, j in candidates for down, right in neighbours}
+    beside: set[Link] = set()
+    for i, j in candidates:
+        for down, right in neighbours:
+            beside.add((i + down, j + right))
     this_pass = sorted(links & beside)
     while this_pass:
         next_pass: list[Link] = []
@@ -174,21 +182,10 @@ def _combine(forward: Alignment, backward: Alignment, operation: Callable[[Links
     every = sure
     if forward.possible or backward.possible:
         every = operation(forward.sure | forward.possible, backward.sure | backward.possible)
-    return trusted(
-        forward.n_source,
-        forward.n_target,
-        sure,
-        every - sure,
-        _mean_confidence(forward.confidence, backward.confidence, sure | every),
-        None if forward.score is None or backward.score is None else (forward.score + backward.score) / 2,
-    )
-
-
-def _mean_confidence(
-    forward: Mapping[Link, float], backward: Mapping[Link, float], links: Links
-) -> dict[Link, float]:
-    known = sorted(links & (forward.keys() | backward.keys()))
-    if forward and backward:
-        return {link: (forward.get(link, 0.0) + backward.get(link, 0.0)) / 2 for link in known}
-    only = forward or backward
-    return {link: only[link] for link in known}
+    # A direction without any confidences does not count.
+    one, other = forward.confidence or backward.confidence, backward.confidence or forward.confidence
+    confidence: dict[Link, float] = {}
+    for link in sorted((sure | every) & (one.keys() | other.keys())):
+        confidence[link] = (one.get(link, 0.0) + other.get(link, 0.0)) / 2
+    score = None if forward.score is None or backward.score is None else (forward.score + backward.score) / 2
+    return trusted(forward.n_source, forward.n_target, sure, every - sure, confidence, score)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from operator import itemgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
@@ -194,12 +195,13 @@ class Alignment:
 
     def flip(self) -> Alignment:
         """Return the alignment of the flipped pair."""
+        turned = itemgetter(1, 0)  # of a link
         return trusted(
             self.n_target,
             self.n_source,
-            frozenset([(j, i) for i, j in self.sure]),
-            frozenset([(j, i) for i, j in self.possible]),
-            {(j, i): value for (i, j), value in self.confidence.items()},
+            frozenset(map(turned, self.sure)),
+            frozenset(map(turned, self.possible)),
+            dict(zip(map(turned, self.confidence), self.confidence.values(), strict=True)),
             self.score,
         )
 

@@ -65,7 +65,11 @@ def train(arguments: Sequence[str]) -> list[float]:
     A mistake in a configuration is a ConfigError. An error of a job is raised as it is, after the other jobs of a
     sweep.
     """
-    return [job.score for job in _run("train", _train, arguments) if job.score is not None]
+    scores = []
+    for job in _run("train", _train, arguments):
+        if job.score is not None:
+            scores.append(job.score)
+    return scores
 
 
 def compare(arguments: Sequence[str]) -> None:
@@ -244,7 +248,9 @@ def _command_line(command: str, arguments: Sequence[str]) -> Iterator[None]:
     JACANA_CONF gets the folder of --config-dir, so that its names are known everywhere.
     """
     # A shell expands ~ only at the beginning of a word, and Hydra's grammar does not allow it in a value.
-    expanded = [argument.replace("=~/", f"={Path.home()}/", 1) for argument in arguments]
+    expanded = []
+    for argument in arguments:
+        expanded.append(argument.replace("=~/", f"={Path.home()}/", 1))
     # Hydra's parser takes no overrides after an option among them, so the option of sweeps goes first.
     expanded.sort(key=("-m", "--multirun").__contains__, reverse=True)
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
@@ -255,17 +261,17 @@ def _command_line(command: str, arguments: Sequence[str]) -> Iterator[None]:
         "HYDRA_FULL_ERROR": "1",
         conf.VARIABLE: os.pathsep.join(map(str, [*folders, *conf.own_directories()])),
     }
-    argv, before = sys.argv, {name: os.environ.get(name) for name in changed}
+    argv, before = sys.argv, dict(os.environ)
     sys.argv = [f"jacana-torch {command}", *expanded]
     os.environ |= changed
     try:
         yield
     finally:
         sys.argv = argv
-        for name, value in before.items():
+        for name in changed:
             del os.environ[name]
-            if value is not None:
-                os.environ[name] = value
+            if name in before:
+                os.environ[name] = before[name]
 
 
 if __name__ == "__main__":

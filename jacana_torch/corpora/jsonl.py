@@ -46,7 +46,7 @@ def _sentence(item: Mapping[str, Any], side: str, aligned: bool) -> Sentence:
     if isinstance(value, str):
         # Links belong to tokens: if there are links the split is final, and the text has no more use.
         tokens, text = split_tokens(encodable(value)), None if aligned else value
-    elif isinstance(value, list) and all(isinstance(token, str) for token in value):
+    elif isinstance(value, list) and set(map(type, value)) <= {str}:
         encodable("".join(value))
         if "" in value:
             raise ValueError(f"token {value.index('')} of {side!r} is empty")
@@ -83,7 +83,10 @@ def _links(item: Mapping[str, Any], name: str) -> list[Link]:
     if found is None:
         return []
     try:
-        links = [(i, j) for i, j in found if type(i) is int and type(j) is int]
+        links = []
+        for i, j in found:
+            if type(i) is int and type(j) is int:
+                links.append((i, j))
         if isinstance(found, list) and len(links) == len(found):
             return links
     except (TypeError, ValueError):

@@ -141,8 +141,11 @@ def gold_states(alignment: Alignment, policy: str = "monotone", possible: bool =
 
 def readings(alignment: Alignment, policies: Sequence[str]) -> Readings:
     """Return the paths that an alignment trains, one for each policy."""
-    paths = [gold_states(alignment, policy).states for policy in policies]
-    held = {link for path in paths for link in state_links(path)}
+    paths: list[np.ndarray] = []
+    held: set[Link] = set()
+    for policy in policies:
+        paths.append(gold_states(alignment, policy).states)
+        held.update(state_links(paths[-1]))
     return Readings(paths, len(alignment.links) - len(held))
 
 
@@ -169,10 +172,13 @@ def _monotone(candidates: Candidates, n_source: int, n_target: int) -> list[int]
     for (before, _), (i, js) in zip(candidates, candidates[1:], strict=False):
         step, costs, pointers = i - before, {}, {}
         for j in js:
-            costs[j], pointers[j] = min((cost + abs(j - k - step), k) for k, cost in best.items())
+            from_each = []
+            for k, cost in best.items():
+                from_each.append((cost + abs(j - k - step), k))
+            costs[j], pointers[j] = min(from_each)
         best = costs
         back.append(pointers)
-    j = min(best, key=lambda k: (best[k], k))
+    _, j = min(zip(best.values(), best, strict=True))
     chosen = [j]
     for pointers in reversed(back):
         j = pointers[j]
@@ -188,4 +194,5 @@ POLICIES: Mapping[str, Callable[[Candidates, int, int], list[int]]] = MappingPro
 def state_links(states: Sequence[int] | np.ndarray) -> list[Link]:
     """Return the links of one state sequence; NULL (0) and padding (-1) link nothing."""
     states = np.asarray(states, dtype=np.int64)
-    return [(int(i), int(states[i]) - 1) for i in np.flatnonzero(states > 0)]
+    linked = np.flatnonzero(states > 0)
+    return list(zip(linked.tolist(), (states[linked] - 1).tolist(), strict=True))

@@ -46,17 +46,20 @@ class Counts:
     @property
     def precision(self) -> np.ndarray:
         """[pairs]: an empty prediction has precision 0, even if gold is empty too."""
-        return ratio(self.both, self.predicted)
+        _, predicted, both = self.table.T
+        return ratio(both, predicted)
 
     @property
     def recall(self) -> np.ndarray:
         """[pairs]: an empty gold has recall 0, even if the prediction is empty too."""
-        return ratio(self.both, self.gold)
+        gold, _, both = self.table.T
+        return ratio(both, gold)
 
     @property
     def exact(self) -> np.ndarray:
         """[pairs]: whether the two sets of links are equal; two empty ones are."""
-        return np.asarray((self.both == self.gold) & (self.both == self.predicted))
+        gold, predicted, both = self.table.T
+        return np.asarray((both == gold) & (both == predicted))
 
     def take(self, rows: np.ndarray) -> Counts:
         """The counts of some pairs, in any order and with repetitions."""
@@ -118,7 +121,8 @@ class Score:
     @classmethod
     def of(cls, counts: Counts) -> Score:
         """The score of a table of counts with at least one row."""
-        if not len(counts):
+        pairs = len(counts.table)
+        if not pairs:
             raise JacanaError("there are no pairs to score: is the gold file empty?")
         gold, predicted, both = counts.table.sum(axis=0).tolist()
         precision, recall = float(counts.precision.mean()), float(counts.recall.mean())
@@ -131,7 +135,7 @@ class Score:
             micro_precision=micro_precision,
             micro_recall=micro_recall,
             micro_f1=harmonic_mean(micro_precision, micro_recall),
-            pairs=len(counts),
+            pairs=pairs,
             links=counts.links,
             gold_links=gold,
             predicted_links=predicted,

@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -42,10 +44,11 @@ def load(
     if data["limit"] is not None and data["limit"] < 1:
         raise ConfigError(f"data.limit={data['limit']}: give the number of pairs to train on, or null for all")
     root = Path(data["root"]).expanduser()
-    train = [_located(root, name) for name in data["train"]]
+    locate = partial(_located, root)
+    train = list(map(locate, data["train"]))
     if not train:
         raise ConfigError("there is nothing to train on: set data.train=[FILE...] or choose experiment=NAME")
-    files = train + [_located(root, name) for name in data["dev"]]
+    files = [*train, *map(locate, data["dev"])]
     annotators: list[Annotator | None] = [None] * len(files)
     if reader is not None:
         annotators = [None if path is None else reader(path) for path in _sidecars(sidecars, root, files)]
@@ -67,8 +70,8 @@ def load(
 def annotated(model: Model, data: Dataset, sidecar: bool = False) -> Dataset:
     """Add the layers that the model's aligner reads; an error names the layers that neither source provides."""
     both = [*data.train, *data.dev]
-    pairs = model.prepare([example.pair for example in both])
-    lacking = sorted(missing(pairs, [layer for layer in model.requires if layer in PROVIDERS]))
+    pairs = model.prepare(list(map(attrgetter("pair"), both)))
+    lacking = sorted(missing(pairs, list(filter(PROVIDERS.__contains__, model.requires))))
     if lacking:
         able = set.intersection(*(set(PROVIDERS[layer]) for layer in lacking))
         raise ConfigError(
@@ -76,7 +79,9 @@ def annotated(model: Model, data: Dataset, sidecar: bool = False) -> Dataset:
             f"{'and their sidecars ' if sidecar else ''}lack {', '.join(lacking)}: "
             f"annotate={' or annotate='.join(sorted(able))} provides that"
         )
-    ready = [replace(example, pair=pair) for example, pair in zip(both, pairs, strict=True)]
+    ready: list[Example] = []
+    for example, pair in zip(both, pairs, strict=True):
+        ready.append(replace(example, pair=pair))
     return Dataset(ready[: len(data.train)], ready[len(data.train) :])
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
+from operator import attrgetter
 from typing import cast
 
 import numpy as np
@@ -47,7 +48,7 @@ def predictions(aligner: Aligner, examples: Sequence[Example]) -> Predictions:
     An aligner of two directions gives an alignment per symmetrizer, `forward` and `backward` among them. Others
     give one, named "aligned".
     """
-    pairs = [example.pair for example in examples]
+    pairs = list(map(attrgetter("pair"), examples))
     if not isinstance(aligner, Directional):
         return {"aligned": aligner.align(pairs)}
     found = symmetrized(*aligner.directions(pairs))
@@ -63,13 +64,22 @@ def output_name(aligner: Aligner) -> str:
 
 def symmetrized(forward: Sequence[Alignment], backward: Sequence[Alignment]) -> Predictions:
     """Join two directions by every symmetrizer."""
-    return {name: list(map(join, forward, backward)) for name, join in functions().items()}
+    found: Predictions = {}
+    for name, join in functions().items():
+        found[name] = list(map(join, forward, backward))
+    return found
 
 
 def scores(examples: Sequence[Example], predicted: Predictions, links: str = "sure") -> Scores:
     """Score predictions against the gold alignments of the examples."""
-    gold = [example.gold for example in examples if example.gold is not None]
-    return {name: score(gold, alignments, links) for name, alignments in predicted.items()}
+    gold: list[Alignment] = []
+    for example in examples:
+        if example.gold is not None:
+            gold.append(example.gold)
+    found: Scores = {}
+    for name, alignments in predicted.items():
+        found[name] = score(gold, alignments, links)
+    return found
 
 
 def table(found: Scores) -> str:

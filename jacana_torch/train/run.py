@@ -89,7 +89,10 @@ def train(
     finally:
         if tracker is not None:
             tracker.close()
-    persist.write_json(run.directory / SCORES, {name: s.to_dict() for name, s in found.items()})
+    figures_of: dict[str, Any] = {}
+    for name, score in found.items():
+        figures_of[name] = score.to_dict()
+    persist.write_json(run.directory / SCORES, figures_of)
     announce(str(run.directory if cfg["cv"] else run.destination))
     return own.f1
 
@@ -183,6 +186,12 @@ class Run:
 
         data, found = self.cfg["data"], found or {}
         about = {"description": self.cfg["description"], "resources": list(self.model.resources)}
+        loss: dict[str, float | None] = {}
+        for part, value in report.loss.items():
+            loss[part] = value if math.isfinite(value) else None
+        f1, exact = {}, {}
+        for name, score in found.items():
+            f1[name], exact[name] = round(score.f1, 6), round(score.exact, 6)
         signature = {
             "trained": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
             "data": list(data["train"]),
@@ -190,13 +199,13 @@ class Run:
             "pairs": pairs,
             "links": self.cfg["links"],
             "annotation": "sidecar" if self.sidecar else "the model's own",
-            "loss": {part: loss if math.isfinite(loss) else None for part, loss in report.loss.items()},
+            "loss": loss,
             "iterations": dict(report.iterations),
             "converged": report.converged,
             "interrupted": report.interrupted,
             "measured_on": (list(data["dev"]) or "the training pairs") if found else None,
-            "f1": {name: round(score.f1, 6) for name, score in found.items()},
-            "exact": {name: round(score.exact, 6) for name, score in found.items()},
+            "f1": f1,
+            "exact": exact,
             "overrides": self.overrides,
         }
         return persist.save(self.model, directory, {**about, "model": self.model_config}, signature)
@@ -206,7 +215,9 @@ def _without(config: Any, dropped: set[str]) -> Any:
     """The config of an aligner without the feature families that are dropped for all or for one of its parts."""
     if not isinstance(config, Mapping):
         return config
-    out = {key: _without(value, dropped) for key, value in config.items()}
+    out: dict[str, Any] = {}
+    for key, value in config.items():
+        out[key] = _without(value, dropped)
     if isinstance(out.get("families"), dict):
         unread = dropped | {*out.get("drop", ())}
         for name, family in [*out["families"].items()]:
