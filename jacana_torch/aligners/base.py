@@ -198,7 +198,10 @@ class TrainingReport:
 
 def learnable(examples: Sequence[Example]) -> list[Example]:
     """The examples that can be trained on: those with gold links and words on both sides."""
-    found = [e for e in examples if e.gold is not None and len(e.pair.source) and len(e.pair.target)]
+    found = []
+    for example in examples:
+        if example.gold is not None and len(example.pair.source) and len(example.pair.target):
+            found.append(example)
     if not found:
         raise ConfigError("there is nothing to train on: no example has gold links and words on both sides")
     return found

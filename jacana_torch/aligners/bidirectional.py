@@ -65,7 +65,7 @@ class Bidirectional:
         if forward.interrupted:
             return forward
         try:
-            backward = self.backward.fit([e.flip() for e in examples], [e.flip() for e in dev], watch)
+            backward = self.backward.fit(list(map(Example.flip, examples)), list(map(Example.flip, dev)), watch)
         except KeyboardInterrupt:  # before its first step: the other direction is done, and must not be lost
             return replace(forward, converged=False, interrupted=True)
         report = forward + backward
@@ -153,7 +153,10 @@ class Bidirectional:
 
     def state(self) -> dict[str, np.ndarray | list[str]]:
         parts = {"forward": self.forward.state(), "backward": self.backward.state()}
-        state = {f"{part}.{key}": value for part, own in parts.items() for key, value in own.items()}
+        state: dict[str, np.ndarray | list[str]] = {}
+        for part, own in parts.items():
+            for key, value in own.items():
+                state[f"{part}.{key}"] = value
         return state if self.combination == Combination() else {**state, **self.combination.state()}
 
     def restore(self, state: Mapping[str, np.ndarray | list[str]]) -> None:

@@ -9,6 +9,7 @@ import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -124,15 +125,21 @@ class Crf:
         examples = sorted(
             learnable(examples), key=lambda e: len(e.pair.target)
         )  # features are fastest in this order
-        batch = self.features([e.pair for e in examples])
+        batch = self.features(list(map(attrgetter("pair"), examples)))
         names = sorted({*batch.names(), *self.names})
-        known = dict(zip(self.names, self.weights, strict=True))
-        first = np.array([known.get(name, 0.0 if known else self.start) for name in names])
-        gold = [readings(e.gold, self._policies) for e in examples if e.gold is not None]
+        first = dict.fromkeys(names, 0.0 if self.names else self.start)
+        first.update(zip(self.names, self.weights, strict=True))
+        gold, dropped, links = [], 0, 0
+        for example in examples:
+            if example.gold is not None:
+                reading = readings(example.gold, self._policies)
+                gold.append(reading.paths)
+                dropped += reading.dropped
+                links += len(example.gold.sure)
         l2 = self.l2 * prior_factors(names, self.priors)
         costs = {"cost_null": self.cost_null, "cost_link": self.cost_link}
         scores = self.chain_scores(batch, names)
-        objective = Objective(scores, [g.paths for g in gold], l2, costs, self.batch_cells, self.device)
+        objective = Objective(scores, gold, l2, costs, self.batch_cells, self.device)
 
         def step(iteration: int, x: np.ndarray, loss: float, gradient_norm: float) -> None:
             self.names, self.weights = names, x
@@ -146,7 +153,7 @@ class Crf:
             curvature=float(l2.min()),
             history=100,  # shorter memories take up to eight times the steps on features as correlated as these
         )
-        result, done = search(objective, first, callback=step), 0
+        result, done = search(objective, np.array([*first.values()]), callback=step), 0
         self.names, self.weights = names, result.x
         if self.prune and not result.interrupted:
             kept, done = mattering(batch, names, result.x, self.prune), result.iterations
@@ -157,32 +164,32 @@ class Crf:
 
             result = search(among(objective, kept), result.x[kept], callback=later)
             self.names, self.weights = [names[k] for k in np.flatnonzero(kept)], result.x
-        return self._report(result, done, examples, sum(g.dropped for g in gold))
+        return self._report(result, done, dropped, links)
 
-    def _report(self, result: Result, done: int, examples: Sequence[Example], dropped: int) -> TrainingReport:
+    def _report(self, result: Result, done: int, dropped: int, links: int) -> TrainingReport:
         iterations = done + result.iterations
         log.info(
             "%s: loss %.6f after %d iterations, %d evaluations (%s)",
             self.part, result.loss, iterations, result.evaluations, result.message,
         )  # fmt: skip
-        links = sum(len(e.gold.links) for e in examples if e.gold is not None)
         return TrainingReport(
             {self.part: result.loss}, {self.part: iterations}, result.converged, result.interrupted, dropped, links
         )
 
     def chain_scores(self, batch: FeatureBatch, names: Sequence[str]) -> ChainScores:
         """Return the scores of a batch of features as functions of the weights of `names`."""
-        number = {name: i for i, name in enumerate(names)}
+        number = dict(zip(names, range(len(names)), strict=True))
         layout = self.layout(Geometry(batch.n_source, batch.n_target))
 
-        def known(blocks: Sequence[Block]) -> list[RawBlock]:
-            return [known_columns(block, numbered(block.names, number)) for block in blocks]
-
-        blocks: dict[str, Sequence[RawBlock]] = {"null": known(batch.null), "link": known(batch.link)}
+        blocks: dict[str, Sequence[Block]] = {"null": batch.null, "link": batch.link}
         for kind, per_length in (("edge", batch.edge), ("start", batch.start), ("end", batch.end)):
-            of_lengths = zip(*(per_length[n] for n in layout.distinct), strict=True)
-            blocks[kind] = known([join(blocks_of_family) for blocks_of_family in of_lengths])
-        return ChainScores.of(layout, blocks, len(names), self.device)
+            blocks[kind] = list(map(join, zip(*map(per_length.__getitem__, layout.distinct), strict=True)))
+        known: dict[str, Sequence[RawBlock]] = {}
+        for kind, own in blocks.items():
+            known[kind] = raw = []
+            for block in own:
+                raw.append(known_columns(block, numbered(block.names, number)))
+        return ChainScores.of(layout, known, len(names), self.device)
 
     def layout(self, geometry: Geometry) -> Layout:
         """Return where the scores of the pairs of a geometry stand."""
@@ -275,8 +282,12 @@ class Crf:
 
 def prior_factors(names: Sequence[str], priors: Mapping[str, float]) -> np.ndarray:
     """Return [K] the factor of each column's prior: that of the longest matching beginning of its name, else 1."""
-    longest_first = sorted(priors.items(), key=lambda item: -len(item[0]))
-    return np.array([next((f for start, f in longest_first if name.startswith(start)), 1.0) for name in names])
+    factors = np.ones(len(names))
+    for start in sorted(priors, key=len):  # a longer match overrides a shorter one
+        for k, name in enumerate(names):
+            if name.startswith(start):
+                factors[k] = priors[start]
+    return factors
 
 
 def mattering(batch: FeatureBatch, names: Sequence[str], weights: np.ndarray, least: float) -> np.ndarray:

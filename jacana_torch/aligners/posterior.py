@@ -10,7 +10,8 @@ import logging
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
-from itertools import starmap
+from itertools import compress, starmap
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -121,13 +122,11 @@ class Sample:
         """Concatenate samples, numbering their pairs consecutively."""
         if not parts:
             raise ConfigError("there are no pairs with words on both sides to calibrate on")
-        first = np.cumsum([0, *(int(part.pair.max()) + 1 for part in parts[:-1])])
-        return cls(
-            np.concatenate([part.forward for part in parts]),
-            np.concatenate([part.backward for part in parts]),
-            np.concatenate([part.gold for part in parts]),
-            np.concatenate([part.pair + at for part, at in zip(parts, first.tolist(), strict=True)]),
-        )
+        columns, first = [], 0
+        for part in parts:
+            columns.append((part.forward, part.backward, part.gold, part.pair + first))
+            first += int(part.pair.max()) + 1
+        return cls(*map(np.concatenate, zip(*columns, strict=True)))
 
 
 def log_odds(probabilities: np.ndarray) -> np.ndarray:
@@ -226,7 +225,7 @@ class Both:
     def links(self, confidence: bool = False) -> tuple[list[Alignment], list[Alignment]]:
         """Return the best paths of both directions, as alignments from source to target."""
         forward, backward = decoded(*self.forward, confidence), decoded(*self.backward, confidence)
-        return forward, [alignment.flip() for alignment in backward]
+        return forward, list(map(Alignment.flip, backward))
 
     def posteriors(self, precise: bool = True) -> tuple[np.ndarray, np.ndarray]:
         """Return twice [C]: the posterior of every cell in each direction, in the grid's order.
@@ -287,22 +286,23 @@ def held_out(one: Crf, other: Crf, examples: Sequence[Example], folds: int, seed
         log.info("both directions on held-out pairs: fold %d of %d", number + 1, folds)
         inside = np.zeros(len(examples), dtype=bool)
         inside[order[number::folds]] = True
-        rest = [e for e, out in zip(examples, inside, strict=True) if not out]
+        rest = list(compress(examples, ~inside))
         there, back = _fresh(one), _fresh(other)
-        for chain, seen in ((there, rest), (back, [e.flip() for e in rest])):
+        for chain, seen in ((there, rest), (back, list(map(Example.flip, rest)))):
             if chain.fit(seen).interrupted:
                 raise KeyboardInterrupt
-        yield sampled(there, back, [e for e, out in zip(examples, inside, strict=True) if out])
+        yield sampled(there, back, list(compress(examples, inside)))
 
 
 def sampled(one: Crf, other: Crf, examples: Sequence[Example]) -> Sample:
     """Return the posteriors of every cell in both directions, and whether gold links it."""
     parts = []
-    for places, both in both_ways(one, other, [e.pair for e in examples]):
+    for places, both in both_ways(one, other, list(map(attrgetter("pair"), examples))):
         grid, linked = both.grid, np.zeros(both.grid.n_cells, dtype=bool)
         for place, start, width in zip(places, grid.cell_start.tolist(), grid.n_target.tolist(), strict=True):
             gold = examples[place].gold
-            linked[[start + i * width + j for i, j in gold.sure] if gold is not None else []] = True
+            for i, j in gold.sure if gold is not None else ():
+                linked[start + i * width + j] = True
         parts.append(Sample(*both.posteriors(), linked, grid.pair))
     return Sample.joined(parts)
 
@@ -320,17 +320,19 @@ def best_threshold(sample: Sample, combination: Combination) -> float:
     probability = combination.combine(sample.forward, sample.backward)
     pairs = int(sample.pair.max()) + 1
 
-    def worth(threshold: float) -> float:
+    worths = []
+    for threshold in THRESHOLDS:
         chosen = probability >= threshold
-        columns = (sample.gold, chosen, sample.gold & chosen)
-        counts = [np.bincount(sample.pair, column, pairs).astype(np.int64) for column in columns]
-        score = Score.of(Counts(np.column_stack(counts)))
-        return score.f1 + WORTH_OF_EXACT * score.exact
-
-    worths = [worth(threshold) for threshold in THRESHOLDS.tolist()]
-    about = [np.mean(worths[max(0, k - NEIGHBOURS) : k + NEIGHBOURS + 1]) for k in range(len(worths))]
-    best = max(range(len(about)), key=lambda k: (round(about[k], 12), -abs(THRESHOLDS[k] - 0.5)))
-    return round(float(THRESHOLDS[best]), 6)
+        counts = np.zeros((pairs, 3), dtype=np.int64)
+        for k, column in enumerate((sample.gold, chosen, sample.gold & chosen)):
+            counts[:, k] = np.bincount(sample.pair, column, pairs)
+        score = Score.of(Counts(counts))
+        worths.append(score.f1 + WORTH_OF_EXACT * score.exact)
+    merits = []
+    for k, threshold in enumerate(THRESHOLDS):
+        about = np.mean(worths[max(0, k - NEIGHBOURS) : k + NEIGHBOURS + 1])
+        merits.append((round(float(about), 12), -abs(threshold - 0.5)))
+    return round(float(THRESHOLDS[merits.index(max(merits))]), 6)
 
 
 def _least_for_f1(grid: Grid, probability: np.ndarray) -> np.ndarray:

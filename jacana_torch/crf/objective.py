@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -32,19 +33,20 @@ class Margin:
     def __init__(
         self, layout: Layout, gold: Sequence[Sequence[Path]], cost_null: float, cost_link: float, device: Any
     ) -> None:
-        entries = [layout.path_entries(reading) for reading in zip(*gold, strict=True)]
+        entries = list(map(layout.path_entries, zip(*gold, strict=True)))
         sizes = [layout.n_nodes, *list(layout.sizes.values())[2:]]
         # How often gold takes each score: its own score is the sum of these times the scores.
-        self.taken = [
-            torch.as_tensor(np.mean([np.bincount(x, minlength=size) for x in kind], axis=0), device=device)
-            for kind, size in zip(zip(*entries, strict=True), sizes, strict=True)
-        ]
-        nodes = [reading[0] for reading in entries]
-        cost = np.where(nodes[0] < layout.n_tokens, cost_null, cost_link)
+        self.taken = []
+        for readings, size in zip(zip(*entries, strict=True), sizes, strict=True):
+            taken = np.zeros(size)
+            for reading in readings:
+                taken += np.bincount(reading, minlength=size)
+            self.taken.append(torch.as_tensor(taken / len(readings), device=device))
+        cost = np.where(entries[0][0] < layout.n_tokens, cost_null, cost_link)
         # Every path pays for every token, and gold is refunded: only few node scores change.
         refund = np.zeros(layout.n_nodes)
-        for reading in nodes:
-            refund[reading] = -cost
+        for nodes, *_ in entries:
+            refund[nodes] = -cost
         self.refund = torch.as_tensor(refund, device=device)
         self.costs = np.bincount(layout.geometry.source_pair, cost, len(layout.geometry.n_source))
 
@@ -78,7 +80,7 @@ class Objective:
         w, chains = torch.as_tensor(weights, dtype=torch.float64, device=self._device), self._chains
         nodes, *steps = self.scores.flat(w)
         flat = nodes + self._margin.refund, *steps
-        log_z, counts = chains.sweep(flat, lambda x: chains.backward(x, edges=True), check=False)
+        log_z, counts = chains.sweep(flat, partial(chains.backward, edges=True), check=False)
         joints, pairs = zip(*counts, strict=True)
         gradient = self.scores.transpose(chains.node_counts(joints, "float64"), *chains.step_counts(pairs))
         prior = self._l2 * w

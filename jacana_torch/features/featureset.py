@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import ConfigError
 from ..types import SentencePair, resources_of
-from .api import Block, EdgeFamily, GapFamily, NodeBlocks, NodeFamily, Table, WordFamily
+from .api import Block, EdgeFamily, GapFamily, NodeBlocks, NodeFamily, Table, WordFamily, prefixed
 from .grid import Grid
 from .words import WordKey
 
@@ -113,14 +113,16 @@ class FeatureSet:
     def __call__(self, pairs: Sequence[SentencePair]) -> FeatureBatch:
         """Compute all features of the pairs; fastest if they come in order of target length."""
         grid = Grid(pairs)
-        parts = [[_compact(family, part) for family in self.node] for _, part in grid.parts()]
+        parts = []
+        for _, part in grid.parts():
+            parts.append(_compact(self.node, part))
         link: list[Block] = []
         null: list[Block] = []
         for family, of_parts in zip(self.node, zip(*parts, strict=True), strict=True):
-            links = map(join, zip(*(blocks.link for blocks in of_parts), strict=True))
-            nulls = map(join, zip(*(blocks.null for blocks in of_parts), strict=True))
-            link += [_named(family.name, block, grid.n_cells) for block in (*links, *_word_blocks(family, grid))]
-            null += [_named(family.name, block, grid.n_tokens) for block in nulls]
+            links = map(join, zip(*map(attrgetter("link"), of_parts), strict=True))
+            nulls = map(join, zip(*map(attrgetter("null"), of_parts), strict=True))
+            link += _named(family.name, (*links, *_word_blocks(family, grid)), grid.n_cells)
+            null += _named(family.name, nulls, grid.n_tokens)
         edge, start, end = {}, {}, {}
         for n in np.unique(grid.n_target).tolist():
             blocks = self.edge_blocks(n)
@@ -133,8 +135,7 @@ class FeatureSet:
         for space, size in self.step_sizes(n_target).items():
             blocks[space] = ()
             for family in self.edge:
-                own = self.step_blocks(family, n_target)[space]
-                blocks[space] += tuple(_named(family.name, block, size) for block in own)
+                blocks[space] += _named(family.name, self.step_blocks(family, n_target)[space], size)
         return blocks
 
     def step_blocks(self, family: EdgeFamily, n_target: int) -> dict[str, Blocks]:
@@ -181,13 +182,14 @@ def checked(family: str, block: Block, n_cells: int) -> Block:
 def join(blocks: Sequence[Block]) -> Block:
     """One block of the cells of several blocks in turn, with all of their columns."""
     number: dict[str, int] = {}
+    dense = False  # whether every cell gets a row of its own, as those of a block without an index have
     for block in blocks:
+        dense |= block.index is None
         for name in block.names:
             number.setdefault(name, len(number))
     names, tables, index, n_rows = tuple(number), [], [], 0
-    dense = any(block.index is None for block in blocks)  # then every cell gets a row of its own
     for block in blocks:
-        columns = np.array([number[name] for name in block.names], dtype=np.int64)
+        columns = np.fromiter(map(number.__getitem__, block.names), np.int64, len(block.names))
         if block.table is None:  # row r is column r
             rows = np.arange(len(columns)) if block.index is None else block.index
             index.append(np.append(columns, -1)[rows])
@@ -214,19 +216,22 @@ def _expanded(table: Table, index: np.ndarray) -> np.ndarray:
     return rows
 
 
-def _compact(family: NodeFamily, part: Grid) -> NodeBlocks:
-    """A family's blocks of a part, without the rows of places where there is no cell."""
-    blocks = family(part)
-    sides = []
-    for some, size in ((blocks.link, part.n_cells), (blocks.null, part.n_tokens)):
-        side = []
-        for block in some:
-            checked(family.name, block, size)
-            if block.table is not None and block.index is not None and len(block.table) > size:
-                block = Block(block.names, _expanded(block.table, block.index))
-            side.append(block)
-        sides.append(tuple(side))
-    return NodeBlocks(*sides)
+def _compact(families: Iterable[NodeFamily], part: Grid) -> list[NodeBlocks]:
+    """Each family's blocks of a part, without the rows of places where there is no cell."""
+    found = []
+    for family in families:
+        blocks = family(part)
+        sides = []
+        for some, size in ((blocks.link, part.n_cells), (blocks.null, part.n_tokens)):
+            side = []
+            for block in some:
+                checked(family.name, block, size)
+                if block.table is not None and block.index is not None and len(block.table) > size:
+                    block = Block(block.names, _expanded(block.table, block.index))
+                side.append(block)
+            sides.append(tuple(side))
+        found.append(NodeBlocks(*sides))
+    return found
 
 
 def _word_blocks(family: NodeFamily, grid: Grid) -> Blocks:
@@ -234,9 +239,15 @@ def _word_blocks(family: NodeFamily, grid: Grid) -> Blocks:
     if not isinstance(family, WordFamily):
         return ()
     words = grid.words(family.key)
-    return tuple(block.at(words.cell) for block in family.word_blocks(words.pairs))
+    blocks = []
+    for block in family.word_blocks(words.pairs):
+        blocks.append(block.at(words.cell))
+    return tuple(blocks)
 
 
-def _named(family: str, block: Block, n_cells: int) -> Block:
-    """The block with full names."""
-    return replace(checked(family, block, n_cells), names=tuple(f"{family}.{name}" for name in block.names))
+def _named(family: str, blocks: Iterable[Block], n_cells: int) -> Blocks:
+    """The blocks with full names."""
+    named = []
+    for block in blocks:
+        named.append(replace(checked(family, block, n_cells), names=prefixed(f"{family}.", block.names)))
+    return tuple(named)

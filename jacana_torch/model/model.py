@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import filterfalse
 from typing import TYPE_CHECKING
 
 from ..aligners.base import Aligner, CannotExplain, Directional, Explains, LinksOnly
@@ -53,7 +54,7 @@ class Model:
 
         # Without an annotator, corpora may bring their layers.
         provided = self.annotate.provides if isinstance(self.annotate, Annotator) else ()
-        missing = [layer for layer in self.requires if layer not in provided]
+        missing = list(filterfalse(provided.__contains__, self.requires))
         if provided and missing:
             able = sorted(set.intersection(*(set(PROVIDERS.get(layer, ())) for layer in missing)))
             advice = f"annotate={' or annotate='.join(able)} does" if able else "no known annotator does"
