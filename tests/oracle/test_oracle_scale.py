@@ -102,7 +102,7 @@ def test_the_only_way_to_the_end_may_be_one_that_had_long_looked_lost(dtype):
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("spread", [10, 40, 60, 65, 80, 300, 400, 600, 645, 700])
 def test_a_state_as_unlikely_as_can_be_made_up_for(spread, dtype):
-    """Every step costs half the spread, and state 2 all of it, but it alone gains half the spread on its way to 3."""
+    """Every step costs half the spread, state 2 costs all of it, but it alone gains half of it on its way to 3."""
     states = 30
     (layout, _), never = batch([3], [states]), -3000.0
     node = torch.full((3, states), never, dtype=torch.float64)

@@ -175,7 +175,7 @@ class PhraseCrf:
         self, examples: Sequence[Example], dev: Sequence[Example] = (), watch: Watcher | None = None
     ) -> TrainingReport:
         chain = self.chain
-        examples = sorted(learnable(examples), key=lambda e: len(e.pair.target))  # features are fastest in this order
+        examples = sorted(learnable(examples), key=lambda e: len(e.pair.target))  # fastest in this order
         if not chain.names:
             rough = replace(chain, tolerance=max(chain.tolerance, _ROUGH_TOLERANCE))
             interrupted = rough.fit(examples).interrupted
