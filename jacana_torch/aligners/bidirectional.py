@@ -174,7 +174,9 @@ def _together(
     one: Crf, other: Crf, pairs: Sequence[SentencePair], confidence: bool
 ) -> tuple[list[Alignment], list[Alignment]]:
     """Align in each direction; features of word pairs are computed once for the two."""
-    forward = [Alignment(len(pair.source), len(pair.target)) for pair in pairs]
+    forward: list[Alignment] = []
+    for pair in pairs:
+        forward.append(Alignment(len(pair.source), len(pair.target)))
     backward = list(forward)
     for places, both in both_ways(one, other, pairs):
         for place, there, back in zip(places, *both.links(confidence), strict=True):

@@ -198,10 +198,13 @@ class Posterior:
 
     def learn(self, one: Crf, other: Crf, examples: Sequence[Example]) -> Combination | None:
         """Return the combination that suits held-out pairs best; None without folds or with too few examples."""
-        examples = [e for e in examples if e.gold is not None and len(e.pair.source) and len(e.pair.target)]
-        if not self.folds or len(examples) < FEWEST:
+        usable: list[Example] = []
+        for example in examples:
+            if example.gold is not None and len(example.pair.source) and len(example.pair.target):
+                usable.append(example)
+        if not self.folds or len(usable) < FEWEST:
             return None
-        sample = Sample.joined(list(held_out(one, other, examples, self.folds, self.seed)))
+        sample = Sample.joined(list(held_out(one, other, usable, self.folds, self.seed)))
         found = fitted(sample)
         found = replace(found, threshold=best_threshold(sample, found))
         log.info("both directions together: %s", found)
@@ -261,7 +264,9 @@ def aligned(
     With `confidence`, each link has its combined posterior, and the score is the log probability of all cells
     together, per source token.
     """
-    out = [Alignment(len(pair.source), len(pair.target)) for pair in pairs]
+    out: list[Alignment] = []
+    for pair in pairs:
+        out.append(Alignment(len(pair.source), len(pair.target)))
     for places, both in both_ways(one, other, pairs):
         if isinstance(join, Posterior):
             # Without confidences, only cells that may be links need an exact probability.
@@ -351,7 +356,8 @@ def _with_probabilities(grid: Grid, found: Sequence[Alignment], probability: np.
     out = []
     for k, (alignment, start) in enumerate(zip(found, grid.cell_start.tolist(), strict=True)):
         links = alignment.all_links
-        own = probability[[start + i * alignment.n_target + j for i, j in links]]
+        i, j = np.array(links, dtype=np.int64).reshape(-1, 2).T
+        own = probability[start + i * alignment.n_target + j]
         score = without[k] + np.log(np.maximum(own, floor)).sum() - np.log(np.maximum(1 - own, floor)).sum()
         confidence = dict(zip(links, own.tolist(), strict=True))
         out.append(replace(alignment, confidence=confidence, score=float(score) / alignment.n_source))

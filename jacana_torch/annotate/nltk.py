@@ -50,4 +50,7 @@ class NltkAnnotator(LayerAnnotator):
                 tags[k] = found
         if "lemma" not in self.provides:
             return [{"pos": found} for found in tags]
-        return [{"pos": found, "lemma": bases} for found, bases in zip(tags, lemmas(words, tags), strict=True)]
+        layers: list[Layers] = []
+        for found, bases in zip(tags, lemmas(words, tags), strict=True):
+            layers.append({"pos": found, "lemma": bases})
+        return layers

@@ -113,7 +113,10 @@ class LockstepTagger:
                 best[close] = self._exact_scores(words, tags, cells[close]).argmax(1)
             tags[cells] = best
         names = self._names[tags[of_token]].tolist()
-        return [tuple(names[begin:end]) for begin, end in pairwise(bounds.tolist())]
+        tagged: list[tuple[str, ...]] = []
+        for begin, end in pairwise(bounds.tolist()):
+            tagged.append(tuple(names[begin:end]))
+        return tagged
 
     def _numbered(self, tokens: Sequence[str]) -> np.ndarray:
         """Return the number of each token in the cache. New words are entered; a full cache is emptied first."""

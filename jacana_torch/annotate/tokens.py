@@ -318,4 +318,7 @@ def lemmas(sentences: Sequence[Words], tags: Sequence[Words]) -> list[tuple[str,
         if lemma:
             known[key] = lemma
     found = map(known.__getitem__, tagged)
-    return [tuple(islice(found, len(words))) for words in sentences]
+    by_sentence: list[tuple[str, ...]] = []
+    for words in sentences:
+        by_sentence.append(tuple(islice(found, len(words))))
+    return by_sentence

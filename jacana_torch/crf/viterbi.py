@@ -22,7 +22,9 @@ def best_paths(layout: Layout, flat: Flat) -> tuple[np.ndarray, np.ndarray]:
     nodes, steps = _readable(layout, flat[0], ns), ns.cast(step_scores(layout, flat, ns), ns.dtype(flat[0]))
     every = list(lanes(layout))
     # One room for all steps: fresh pages would have to be cleared for each of them.
-    largest = max((len(pack.pairs) * pack.width**2 for pack in every), default=0)
+    largest = 0
+    for pack in every:
+        largest = max(largest, len(pack.pairs) * pack.width**2)
     room = ns.empty((largest,), ns.dtype(nodes)), ns.empty((largest,), ns.dtype(nodes))
     for pack in every:
         edge, start, end = _tables(pack, steps, ns)
@@ -50,7 +52,10 @@ def _emission(pack: Pack, nodes: Array, ns: Arrays) -> Array:
 def _tables(pack: Pack, steps: Array, ns: Arrays) -> list[Array]:
     """Return the edges [U, S, S], starts and ends [U, S] of the pack's target lengths."""
     entries = pack.layout.step_entries(pack.tables, pack.width)
-    return [ns.take(steps, ns.index(at.reshape(-1))).reshape(at.shape) for at in entries]
+    tables = []
+    for at in entries:
+        tables.append(ns.take(steps, ns.index(at.reshape(-1))).reshape(at.shape))
+    return tables
 
 
 def _step(room: Array, states: int, width: int) -> Array:
@@ -66,7 +71,7 @@ def _forward(
 ) -> Array:
     """Return [T, S, K] the best score of any path that ends in each state."""
     which, width, states, alive = ns.index(pack.table), len(pack.pairs), pack.width, pack.alive
-    edge, sums = (_step(one, states, width) for one in room)
+    edge, sums = _step(room[0], states, width), _step(room[1], states, width)
     ns.take_last(table.swapaxes(0, 1).swapaxes(1, 2), which, out=edge)
     emissions, alpha = ns.split(emission, alive), ns.empty((len(alive), states, width), ns.dtype(emission))
     if STATES_LAST * width < states:
@@ -76,7 +81,7 @@ def _forward(
         k = alive[t]
         if 2 * k <= width:  # until then it is faster to go on with chains that have ended
             room, width = room[::-1], k
-            fewer, sums = (_step(one, states, width) for one in room)
+            fewer, sums = _step(room[0], states, width), _step(room[1], states, width)
             fewer[:], edge = edge[:, :, :k], fewer
         now = alpha[t][:, :width]
         ns.add(alpha[t - 1][:, None, :width], edge, out=sums)

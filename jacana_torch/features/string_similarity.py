@@ -78,7 +78,10 @@ def _hyphen_match(left: str, right: str) -> bool:
     if len(a) > 1 and len(b) > 1:
         return all(x and y and stem(x) == stem(y) for x, y in zip(a, b, strict=False))
     parts, other = (a, right) if len(a) > 1 else (b, left)
-    return any(p and stem(p) == stem(other) for p in parts)
+    for part in parts:
+        if part and stem(part) == stem(other):
+            return True
+    return False
 
 
 @computed_once

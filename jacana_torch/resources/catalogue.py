@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from operator import attrgetter
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -198,5 +199,5 @@ _ROWS = (
     ),
 )
 
-CATALOGUE: Mapping[str, Resource] = MappingProxyType({row.name: row for row in _ROWS})
+CATALOGUE: Mapping[str, Resource] = MappingProxyType(dict(zip(map(attrgetter("name"), _ROWS), _ROWS, strict=True)))
 ENCODERS = frozenset(row.name for row in _ROWS if row.files == ENCODER_FILES)

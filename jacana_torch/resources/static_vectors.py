@@ -78,7 +78,7 @@ class Vectors:
             missing = np.flatnonzero(rows < 0)
             if not len(missing):
                 break
-            rows[missing] = self._words.lookup([change(words[k]) for k in missing.tolist()])
+            rows[missing] = self._words.lookup(list(map(change, map(words.__getitem__, missing.tolist()))))
         return rows
 
     def rows(self, ids: np.ndarray) -> np.ndarray:

@@ -133,7 +133,10 @@ class WordNet:
             rules = _SUFFIXES[pos].get(form[-1:])
             if rules is None:
                 return [form]
-            bases = [form[: -len(old)] + new for old, new in rules if form.endswith(old)]
+            bases = []
+            for old, new in rules:
+                if form.endswith(old):
+                    bases.append(form[: -len(old)] + new)
         return list(dict.fromkeys([form, *bases]))
 
     # -- senses

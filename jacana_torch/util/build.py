@@ -25,10 +25,12 @@ def build(config: Any, **overrides: Any) -> Any:
     that takes an argument of a name in `overrides` gets that value, whatever the config says (`device="cuda"`).
     """
     if isinstance(config, (list, tuple)):
-        return [build(value, **overrides) for value in config]
+        return list(map(functools.partial(build, **overrides), config))
     if not isinstance(config, Mapping):
         return config
-    arguments = {name: build(value, **overrides) for name, value in config.items()}
+    arguments: dict[str, Any] = {}
+    for name, value in config.items():
+        arguments[name] = build(value, **overrides)
     if "_target_" not in config:
         return arguments
     target, partial = arguments.pop("_target_"), arguments.pop("_partial_", False)

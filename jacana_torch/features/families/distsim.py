@@ -63,7 +63,11 @@ class DistSim:
     @property
     def resources(self) -> tuple[str, ...]:
         """Names of the resources that it reads; vectors given as files are the user's own."""
-        return tuple(name for name in self.vectors if "/" not in name and "." not in name)
+        names: list[str] = []
+        for name in self.vectors:
+            if "/" not in name and "." not in name:
+                names.append(name)
+        return tuple(names)
 
     def word_blocks(self, pairs: WordPairs) -> tuple[Block, ...]:
         blocks, same = [], identical(pairs)
