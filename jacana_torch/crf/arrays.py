@@ -23,7 +23,10 @@ class Arrays(Protocol):
     """What inference needs of an array library."""
 
     def index(self, numbers: np.ndarray) -> Array:
-        """Return an array of indices or conditions as the library takes it."""
+        """Return an array that lasts, of indices or conditions, as the library takes it; it is sent there once."""
+
+    def array(self, numbers: np.ndarray) -> Array:
+        """Return an array of the moment as the library takes it."""
 
     def host(self, x: Array) -> np.ndarray: ...
     def dtype(self, x: Array) -> str: ...
@@ -77,6 +80,7 @@ class NumpyArrays:
     """NumPy on the CPU."""
 
     index: Any = staticmethod(np.asarray)
+    array: Any = staticmethod(np.asarray)
     host: Any = staticmethod(np.asarray)
     cast: Any = staticmethod(np.asarray)
     copy: Any = staticmethod(np.array)
@@ -154,6 +158,9 @@ class TorchArrays:
         if known is None:
             known = self._sent[id(numbers)] = numbers, self._torch.as_tensor(numbers, device=self._device)
         return known[1]
+
+    def array(self, numbers: np.ndarray) -> Array:
+        return self._torch.as_tensor(numbers, device=self._device)
 
     def host(self, x: Array) -> np.ndarray:
         host: np.ndarray = x.detach().cpu().numpy()

@@ -129,7 +129,7 @@ class Chains:
             chains, pairs = pack.chains
             # A chain of M tokens takes an edge M - 1 times, a start and an end once.
             edge, start, end = middle[layout.table[pairs]].T
-            shift = ns.index(edge * (g.n_source[pairs] - 1) + start + end)
+            shift = ns.array(edge * (g.n_source[pairs] - 1) + start + end)
             ns.add_at(log_z, ns.index(pairs), ns.take(x.log_z, ns.index(chains)) + shift)
             found.append(then(x))
         return log_z, found
@@ -162,7 +162,7 @@ class Chains:
         """Return [G, W, W] the transitions of each group, the boundary's among them, shifted to their middle."""
         ns, shape = self._ns, (len(pack.tables), pack.width, pack.width)
         table = ns.take(steps, ns.index(pack.step)).reshape(shape)
-        edge, start, end = ns.index(middle[pack.tables].T)[:, :, None]
+        edge, start, end = ns.array(middle[pack.tables].T)[:, :, None]
         table -= edge[:, :, None]
         table[:, pack.final] += edge - start
         table[:, :, pack.final] += edge - end
@@ -181,7 +181,7 @@ class Chains:
         if pack.nulls is not None:
             first, others, _ = pack.nulls
             ns.fill(out[..., first:], ns.index(others), out[..., :1])
-        ended = ns.cast(ns.index(~pack.has_token), ns.dtype(out))
+        ended = ns.cast(~ns.index(pack.has_token), ns.dtype(out))
         out[..., pack.final] = ended if every else ns.log(ended)
         return out
 

@@ -174,3 +174,16 @@ def test_a_path_must_be_one_of_its_pair():
     for gold in ([[0, 4], [1]], [[0, -1], [1]], [[0, 1, 2], [1]], [[0, 1], [2]]):
         with pytest.raises(ValueError, match="a path has as many states as its pair"):
             Objective(scores, [[np.array(g)] for g in gold], 0.0, {"cost_null": 1, "cost_link": 1})
+
+
+def test_evaluations_keep_nothing():
+    """Only arrays that all evaluations share are sent to the device once and held on to."""
+    scores = scores_of([(3, 2), (5, 4), (2, 2)])
+    gold = [[np.zeros(m, dtype=np.int64)] for m in (3, 5, 2)]
+    objective = Objective(scores, gold, 0.0, {"cost_null": 1.0, "cost_link": 1.0})
+    weights = np.zeros(sum(scores.layout.sizes.values()))
+    sent = []
+    for _ in range(4):
+        objective(weights)
+        sent.append(len(objective._chains._ns._sent))
+    assert sent == [sent[0]] * 4
