@@ -54,7 +54,7 @@ def compile_wordnet(path: Path, writer: Writer) -> None:
     writer.meta["exceptions"] = {pos: _read_exceptions(path, pos) for pos in FILES}
 
 
-def _lines(path: Path, file: str) -> Iterator[tuple[int, int, str]]:
+def lines(path: Path, file: str) -> Iterator[tuple[int, int, str]]:
     """(line number, byte offset, text) of each line after the licence."""
     offset = 0
     for number, line in enumerate(read_member(path, file).split(b"\n"), 1):
@@ -75,7 +75,7 @@ def _read_data(path: Path) -> tuple[list[_Synset], dict[tuple[str, int], int]]:
     number: dict[tuple[str, int], int] = {}
     for pos, suffix in FILES.items():
         before = len(synsets)
-        for line, offset, text in _lines(path, f"data.{suffix}"):
+        for line, offset, text in lines(path, f"data.{suffix}"):
             try:
                 synset = _Synset(text.split("|", 1)[0].split())
                 if synset.offset != offset:
@@ -92,7 +92,7 @@ def _read_data(path: Path) -> tuple[list[_Synset], dict[tuple[str, int], int]]:
 def _read_index(path: Path, pos: str, number: dict[tuple[str, int], int]) -> dict[str, list[int]]:
     """The synsets of each form, most common first."""
     index = {}
-    for line, _, text in _lines(path, f"index.{FILES[pos]}"):
+    for line, _, text in lines(path, f"index.{FILES[pos]}"):
         fields = text.split()
         try:
             index[fields[0]] = [number[pos, int(offset)] for offset in fields[-int(fields[2]) :]]
@@ -156,5 +156,5 @@ def _write_relations(
 
 
 def _read_exceptions(path: Path, pos: str) -> dict[str, list[str]]:
-    fields = (text.split() for _, _, text in _lines(path, f"{FILES[pos]}.exc"))
+    fields = (text.split() for _, _, text in lines(path, f"{FILES[pos]}.exc"))
     return {form: bases for form, *bases in fields}

@@ -1,0 +1,86 @@
+"""Correlate the share of aligned content words with people's judgements of similarity (STS 2012), as Markdown.
+
+    JACANA_DATA=~/corpora python scripts/similarity.py standard core
+
+The similarity of a pair is the harmonic mean of the shares of content words that are aligned, of either side
+(Sultan et al., 2014). Nothing is fitted to the judgements. Pairs whose ids `leaks/drop_from_*.txt` lists are left
+out: they are, or share sentences with, test sets. content_words.py defines content words.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from content_words import content
+from outcome import outcome
+
+import jacana_torch as jt
+from jacana_torch.errors import CorpusError
+from jacana_torch.types import Alignment, Sentence, SentencePair
+
+SETS = ("MSRpar", "OnWN")
+
+
+def read(root: Path, name: str) -> tuple[list[SentencePair], list[float], int]:
+    """Return the pairs of one set, their scores, and how many were left out."""
+    file, leaks = root / "extrinsic" / f"sts2012.{name}.jsonl", root / "leaks" / f"drop_from_sts2012.{name}.txt"
+    try:
+        dropped = set(leaks.read_text(encoding="utf-8").split())
+        rows = list(map(json.loads, file.read_text(encoding="utf-8").splitlines()))
+    except (OSError, ValueError) as error:
+        raise CorpusError(
+            f"cannot be read ({error}): set JACANA_DATA to the folder of the corpora", str(file)
+        ) from None
+    pairs, scores = [], []
+    for row in rows:
+        if row["id"] not in dropped:
+            pairs.append(SentencePair(Sentence(row["source"]), Sentence(row["target"]), row["id"]))
+            scores.append(float(row["score"]))
+    return pairs, scores, len(rows) - len(pairs)
+
+
+def similarity(pair: SentencePair, alignment: Alignment) -> float:
+    """Return the harmonic mean of the shares of aligned content words; 0 if a side has none that is aligned."""
+    shares = []
+    for sentence, linked in (
+        (pair.source, {i for i, _ in alignment.sure}), (pair.target, {j for _, j in alignment.sure})
+    ):  # fmt: skip
+        words = content(sentence)
+        found = sum(words[k] is not None for k in linked)
+        shares.append(found / max(1, len(words) - words.count(None)))
+    return 2 * shares[0] * shares[1] / sum(shares) if sum(shares) else 0.0
+
+
+def correlation(one: Sequence[float], other: Sequence[float]) -> float:
+    """Return Pearson's r; 0 if one side is constant."""
+    return float(np.corrcoef(one, other)[0, 1]) if len(set(one)) > 1 and len(set(other)) > 1 else 0.0
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("models", nargs="+", metavar="MODEL", help="shipped models or folders of models")
+    options = parser.parse_args(arguments)
+
+    def script() -> None:
+        sets = {name: read(Path(os.environ.get("JACANA_DATA", ".")), name) for name in SETS}
+        sizes = (f"{name}: {len(scores)} pairs, {left} left out" for name, (_, scores, left) in sets.items())
+        print(f"Pearson's r × 100; {'; '.join(sizes)}.\n")
+        print(f"| model | {' | '.join(sets)} |\n|---|{'---:|' * len(sets)}", flush=True)
+        for name in options.models:
+            model, figures = jt.load(name), []
+            for pairs, scores, _ in sets.values():
+                found = model.align(pairs, confidence=False)
+                figures.append(f"{100 * correlation(list(map(similarity, pairs, found)), scores):.1f}")
+            print(f"| {Path(name).name} | {' | '.join(figures)} |", flush=True)
+
+    return outcome(script)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
