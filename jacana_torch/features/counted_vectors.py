@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -21,6 +20,7 @@ import numpy as np
 from scipy import sparse
 
 from ..errors import ConfigError, JacanaError
+from ..resources.unfinished import put_in_place, unfinished
 from ..types import Sentence
 from .api import Block
 from .association import ASSOCIATIONS, NOTHING, measure_blocks, measures
@@ -85,21 +85,16 @@ class CountedVectors:
         meta = json.dumps({"format": FORMAT, "contexts": self.contexts, "total": self.total})
         text = json.dumps(self.words).encode()
         try:
-            descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
+            with unfinished(path.parent) as part:
+                with open(part, "wb") as file:
+                    np.savez_compressed(
+                        file, meta=np.frombuffer(meta.encode(), np.uint8), words=np.frombuffer(text, np.uint8),
+                        data=self.counts.data, indices=self.counts.indices, indptr=self.counts.indptr,
+                        word_total=self.word_total, context_total=self.context_total,
+                    )  # fmt: skip
+                put_in_place(part, path)
         except OSError as error:
             raise JacanaError(f"{path}: cannot be written: {error.strerror}") from None
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                np.savez_compressed(
-                    file, meta=np.frombuffer(meta.encode(), np.uint8), words=np.frombuffer(text, np.uint8),
-                    data=self.counts.data, indices=self.counts.indices, indptr=self.counts.indptr,
-                    word_total=self.word_total, context_total=self.context_total,
-                )  # fmt: skip
-            os.chmod(temporary, 0o644)  # mkstemp keeps it to its owner
-            os.replace(temporary, path)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> CountedVectors:

@@ -10,8 +10,6 @@ from __future__ import annotations
 import json
 import logging
 import os
-import shutil
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +20,7 @@ import numpy as np
 from ..aligners.base import State, Trainable
 from ..errors import ConfigError, JacanaError, MissingResource, ModelError
 from ..resources.catalogue import ENCODERS
+from ..resources.unfinished import put_in_place, unfinished, write_whole
 from ..util.build import build
 from ..version import __version__
 from . import untrained as systems
@@ -53,53 +52,36 @@ def check_destination(directory: str | Path) -> None:
         raise ModelError(f"{directory}: is not a directory, so no model can be written there")
 
 
-def save(model: Model, directory: str | Path, config: Mapping[str, Any], signature: Mapping[str, Any]) -> Path:
+def save(
+    model: Model,
+    directory: str | Path,
+    config: Mapping[str, Any],
+    signature: Mapping[str, Any],
+    durable: bool = False,
+) -> Path:
     """Write a model directory completely or not at all, replacing a model that is already there.
 
-    `config` holds what `build` makes the model of under "model", and optionally "description" and "resources".
+    `config` holds what `build` makes the model of under "model", and optionally "description" and "resources". A
+    `durable` model survives a loss of power from then on, which takes some milliseconds more.
     """
     directory = Path(directory)
     check_destination(directory)
     directory.parent.mkdir(parents=True, exist_ok=True)
-    fresh = Path(tempfile.mkdtemp(prefix=f".{directory.name}.", dir=directory.parent))
-    try:
+    with unfinished(directory.parent, folder=True) as fresh:
         _write_state(fresh / WEIGHTS, model.aligner.state() if isinstance(model.aligner, Trainable) else {})
-        write_json(fresh / CONFIG, {"format": _FORMAT, **config})
-        write_json(fresh / SIGNATURE, {"version": __version__, **signature})
-        fresh.chmod(0o755)
-        for path in fresh.iterdir():  # temporary files are readable by their owner alone
-            path.chmod(0o644)
-        _put_in_place(fresh, directory)
-    except BaseException:
-        shutil.rmtree(fresh, ignore_errors=True)
-        raise
+        (fresh / CONFIG).write_bytes(_json({"format": _FORMAT, **config}))
+        (fresh / SIGNATURE).write_bytes(_json({"version": __version__, **signature}))
+        put_in_place(fresh, directory, durable)
     return directory
-
-
-def _put_in_place(fresh: Path, directory: Path) -> None:
-    """Rename `fresh` to `directory`.
-
-    A directory that is not empty cannot be replaced in one step. It is renamed first, and renamed back on failure.
-    """
-    if not directory.exists():
-        os.replace(fresh, directory)
-        return
-    stale = Path(tempfile.mkdtemp(prefix=f".{directory.name}.old.", dir=directory.parent))
-    os.replace(directory, stale / "model")
-    try:
-        os.replace(fresh, directory)
-    except BaseException:
-        os.replace(stale / "model", directory)
-        raise
-    finally:
-        shutil.rmtree(stale, ignore_errors=True)
 
 
 def write_json(path: Path, value: Mapping[str, Any]) -> None:
     """Write a JSON file completely or not at all."""
-    fresh = path.with_name(f".{path.name}.{os.getpid()}")
-    fresh.write_text(json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
-    os.replace(fresh, path)
+    write_whole(path, _json(value))
+
+
+def _json(value: Mapping[str, Any]) -> bytes:
+    return (json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
 
 
 def _write_state(path: Path, state: State) -> None:

@@ -13,23 +13,18 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
-import time
 import uuid
 import zipfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
-from typing import BinaryIO
 
 from ..errors import JacanaError
 from . import RECEIPT, find, has_files, home, how_to_get, resource
 from .catalogue import CATALOGUE, Resource, Wheel
+from .unfinished import unfinished
 
 log = logging.getLogger(__name__)
-_NEW = 60  # seconds within which a new temporary directory may still lack its lock
-_STALE = 24 * 3600  # seconds after which a temporary directory counts as abandoned on systems without locks
-_LOCK = "lock"
 
 
 class HomeNotWritable(JacanaError):
@@ -202,47 +197,16 @@ def scratch() -> Iterator[Path]:
     parent = home() / "tmp"
     try:
         parent.mkdir(parents=True, exist_ok=True)
-        _sweep(parent)
-        temporary = Path(tempfile.mkdtemp(dir=parent))
-        lock = open(temporary / _LOCK, "wb")
     except OSError as error:
-        raise HomeNotWritable(
-            f"cannot write to {parent}: {error}. Set JACANA_HOME to a directory that you can write to"
-        ) from None
+        raise _not_writable(parent, error) from None
     try:
-        _try_lock(lock)
-        yield temporary
+        with unfinished(parent, folder=True) as temporary:
+            yield temporary
     except OSError as error:
-        raise HomeNotWritable(f"cannot write linguistic data to {home()}: {error}") from None
-    finally:
-        lock.close()
-        shutil.rmtree(temporary, ignore_errors=True)
+        raise _not_writable(parent, error) from None
 
 
-def _sweep(parent: Path) -> None:
-    """Remove the temporary directories of killed processes; a running one holds its lock."""
-    for left in parent.iterdir():
-        try:
-            age = time.time() - left.stat().st_mtime
-            if age > _STALE or (age > _NEW and _unlocked(left / _LOCK)):
-                shutil.rmtree(left, ignore_errors=True)
-        except OSError:  # another process removed it
-            continue
-
-
-def _unlocked(file: Path) -> bool:
-    with open(file, "rb+") as lock:
-        return _try_lock(lock) is True
-
-
-def _try_lock(lock: BinaryIO) -> bool | None:
-    """Whether the lock could be taken (closing the file releases it); None on systems without locks."""
-    try:
-        import fcntl
-
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except (ImportError, OSError):
-        return None
-    return True
+def _not_writable(folder: Path, error: OSError) -> HomeNotWritable:
+    return HomeNotWritable(
+        f"cannot write to {folder}: {error}. Set JACANA_HOME to a directory that you can write to"
+    )

@@ -208,7 +208,7 @@ class Run:
             "exact": exact,
             "overrides": self.overrides,
         }
-        return persist.save(self.model, directory, {**about, "model": self.model_config}, signature)
+        return persist.save(self.model, directory, {**about, "model": self.model_config}, signature, durable=True)
 
 
 def _without(config: Any, dropped: set[str]) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from jacana_torch.errors import ConfigError
 from jacana_torch.optimize.minimise import DivergedError, minimise
 
 
@@ -94,3 +95,48 @@ def test_arguments_that_do_not_fit():
     with pytest.raises(ValueError, match="2 positive numbers"):
         minimise(lambda x: (1.0, np.zeros(2)), np.zeros(2), scale=np.array([1.0, 0.0]))
     assert minimise(lambda x: (4.0, x), np.zeros(0)).loss == 4.0
+
+
+@pytest.mark.parametrize("curvature", [None, 0.01])
+@pytest.mark.parametrize("scaled", [False, True])
+def test_a_search_resumed_at_any_iteration_takes_the_same_steps(curvature, scaled):
+    closure, scale = logistic()
+    options = {"curvature": curvature, "scale": scale if scaled else None, "max_iterations": 2000}
+    kept, seen = [], []
+    whole = minimise(closure, np.zeros(30), keep=kept.append, callback=lambda *s: seen.append(s), **options)
+    assert whole.iterations == len(kept) + 1 > 9
+    states = [make() for make in kept]  # long after the search went on
+    for k in range(0, len(states), 1 + len(states) // 20):
+        state, steps = states[k], []
+        result = minimise(
+            closure, np.zeros(30), resume=state, callback=lambda *s, steps=steps: steps.append(s), **options
+        )
+        assert (result.loss, result.iterations, result.evaluations) == (
+            whole.loss, whole.iterations, whole.evaluations)  # fmt: skip
+        assert np.array_equal(result.x, whole.x) and result.converged
+        assert [s[0] for s in steps] == [s[0] for s in seen[k + 1 :]]
+
+
+def test_the_state_of_another_search_is_refused():
+    closure, _ = logistic()
+    kept = []
+    minimise(closure, np.zeros(30), keep=kept.append, max_iterations=3)
+    other, _ = logistic(seed=1)
+    with pytest.raises(ConfigError, match="features or linguistic resources have changed"):
+        minimise(other, np.zeros(30), resume=kept[-1]())
+    with pytest.raises(ConfigError, match="over 30 weights, not 7"):
+        minimise(logistic(7)[0], np.zeros(7), resume=kept[-1]())
+
+
+def test_a_narrow_curved_valley_is_followed():
+    """Rosenbrock's function, whose line searches must bracket."""
+
+    def closure(x):
+        a, b = x
+        return (1 - a) ** 2 + 100 * (b - a * a) ** 2, np.array(
+            [-2 * (1 - a) - 400 * a * (b - a * a), 200 * (b - a * a)]
+        )
+
+    for start in ([-1.2, 1.0], [30.0, -20.0], [0.0, 0.0]):
+        result = minimise(closure, np.array(start), tolerance=1e-15, max_iterations=500)
+        assert result.x == pytest.approx([1.0, 1.0], abs=1e-5) and result.evaluations < 2 * result.iterations + 10

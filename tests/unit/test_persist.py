@@ -175,7 +175,7 @@ def change(directory: Path, how) -> None:
         ("builtins.eval", "JACANA_TRUST=builtins"),
         ("jacana_torch_evil.Thing", "JACANA_TRUST=jacana_torch_evil"),
         ("jacana_torch.model.persist.os.system", "cannot be imported"),
-        ("jacana_torch.model.persist.shutil", "not a type"),
+        ("jacana_torch.model.persist.json", "not a type"),
         ("jacana_torch.model.persist.save", "not a type"),
         ("jacana_torch.model.persist.Model", "not a type of jacana_torch.model.persist"),
         ("jacana_torch.nowhere.Thing", "cannot be imported"),

@@ -19,6 +19,7 @@ import numpy as np
 
 from ...aligners.base import State, TrainingReport, Watcher
 from ...errors import ConfigError, MissingResource, ModelError
+from ...resources.unfinished import unfinished
 from ...types import Alignment, Example, SentencePair, trusted
 from .translation_table import FORMS, WordPair, lexicon, numbered, read_text, words_of
 
@@ -187,19 +188,19 @@ def _made(name: str, *start: Any) -> Any:
 
 def _written(model: Any) -> dict[str, np.ndarray]:
     """The files that a model writes, by the ends of their names."""
-    with tempfile.TemporaryDirectory() as folder:
+    with unfinished(Path(tempfile.gettempdir()), folder=True) as folder:
         if not model.print(f"{folder}/m"):
             raise ModelError(f"thot could not write its model to {folder}: is the disk full?")
-        paths = sorted(Path(folder).iterdir())
+        paths = sorted(folder.iterdir())
         contents = {path.name.removeprefix("m."): path.read_bytes() for path in paths}
     return {k: np.frombuffer(v, dtype=np.uint8) for k, v in contents.items() if k not in _SENTENCES}
 
 
 def _read(name: str, files: Mapping[str, np.ndarray]) -> Any:
     model = _made(name)
-    with tempfile.TemporaryDirectory() as folder:
+    with unfinished(Path(tempfile.gettempdir()), folder=True) as folder:
         for suffix, content in [*files.items(), *((suffix, np.zeros(0, np.uint8)) for suffix in _SENTENCES)]:
-            Path(folder, f"m.{suffix}").write_bytes(content.tobytes())
+            (folder / f"m.{suffix}").write_bytes(content.tobytes())
         if not model.load(f"{folder}/m"):
             raise ModelError(f"thot cannot read this model of {name}: was it trained by another version?")
     return model
