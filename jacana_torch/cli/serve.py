@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import hashlib
 import importlib.util
 import sys
 from collections.abc import Sequence
@@ -21,20 +22,25 @@ EXAMPLES = """
 examples:
   jacana-torch serve                                 a page at http://127.0.0.1:8765/, and its API at /docs
   jacana-torch serve --model standard sultan runs/msr/model --port 0
+  jacana-torch serve --host 0.0.0.0 --allow-host align.example.org --token-file token --rate 20
   curl -s localhost:8765/align -H 'Content-Type: application/json' \\
     -d '{"source": "The dog sleeps.", "target": "A dog is asleep."}'
 
 Without --model, it serves all shipped models whose resources are installed. SIGTERM and Ctrl-C stop it after the
-requests that it has accepted. Anyone who can reach the address can use it: on networks that you do not trust, keep
-127.0.0.1."""
+requests that it has accepted. Large requests are answered by a second process and wait for each other, not small
+ones for them. Anyone who can reach the address can use the server, unless it has a token: on networks that you do
+not trust, keep 127.0.0.1. A token is sent as `Authorization: Bearer TOKEN`; browsers ask for it as a password."""
 
 LIMITS = {
     "tokens": "tokens per sentence",
     "pairs": "pairs per request",
     "body": "bytes per request",
-    "queue": "pairs that may wait",
+    "cost": "cells per request: tokens x tokens of its pairs; long words and explanations count more",
+    "queue": "cells that may wait",
     "seconds": "seconds until a response",
     "patience": "seconds that a client may take to send a request, or to read its response",
+    "connections": "connections at a time; the longest idle one makes room for a new one",
+    "grace": "seconds that accepted requests may take after SIGTERM",
 }
 
 
@@ -47,11 +53,24 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--model", nargs="+", metavar="NAME|DIR", help="models to choose from; the first is the default"
     )
     parser.add_argument("--device", default="cpu", metavar="D", help="cpu, cuda, cuda:1, mps ... (cpu)")
+    parser.add_argument(
+        "--allow-host",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="NAME",
+        help="names under which clients reach this server, besides localhost and --host; * for any",
+    )
+    parser.add_argument("--token-file", metavar="FILE", help="answer only requests with the token in this file")
+    parser.add_argument(
+        "--rate", type=_rate, default=0.0, metavar="N", help="requests per second of a client (no limit)"
+    )
     for name, about in LIMITS.items():
         usual = int(vars(Limits())[name])
         parser.add_argument(
             f"--max-{name}", type=at_least_one, default=usual, metavar="N", help=f"{about} ({usual})"
         )
+    parser.add_argument("--as-worker", metavar="STAMP", help=argparse.SUPPRESS)  # see serve/worker.py
 
 
 def _port(text: str) -> int:
@@ -60,32 +79,82 @@ def _port(text: str) -> int:
     return int(text)
 
 
+def _rate(text: str) -> float:
+    try:
+        rate = float(text)
+    except ValueError:
+        rate = -1.0
+    if not 0 < rate < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0")
+    return rate
+
+
 def run(arguments: argparse.Namespace) -> int:
     limits = Limits(**{name: vars(arguments)[f"max_{name}"] for name in LIMITS})
-    return serve(arguments.host, arguments.port, arguments.model, limits, arguments.device)
+    if arguments.as_worker is None:
+        return serve(arguments, limits)
+    from ..serve import worker
+
+    if arguments.as_worker != _stamp(arguments.model):
+        raise ConfigError("a model's files have changed since the server started: start it again")
+    worker.run(_loaded(arguments.model, arguments.device), limits)
+    return 0
 
 
-def serve(host: str, port: int, models: Sequence[str] | None, limits: Limits, device: str = "cpu") -> int:
+def serve(arguments: argparse.Namespace, limits: Limits) -> int:
     """Serve until SIGINT or SIGTERM; return the exit code."""
     missing = [name for name in ("starlette", "uvicorn") if importlib.util.find_spec(name) is None]
     if missing:
         raise ConfigError(f"serving needs {' and '.join(missing)}: pip install 'jacana-torch[serve]'")
+    from ..serve.access import Access, allowed_hosts, read_token
     from ..serve.app import application
-    from ..serve.server import is_private, listening, server, url
+    from ..serve.server import address, is_private, listening, server, url
 
-    with listening(host, port) as listener:  # before the models: they take longer
-        loaded = _loaded(models or _usable(), device)
-        app = application(loaded, limits)
+    token = None if arguments.token_file is None else read_token(arguments.token_file)
+    host = arguments.host
+    hosts = allowed_hosts(host, arguments.allow_host)
+    with listening(host, arguments.port) as listener:  # before the models: they take longer
+        chosen = arguments.model or _usable()
+        stamp = _stamp(chosen)
+        loaded = _loaded(chosen, arguments.device)
+        access = Access(hosts | allowed_hosts(address(listener)), token, arguments.rate)
+        app = application(loaded, limits, access, _worker(chosen, arguments.device, limits, stamp))
         if not is_private(listener):
-            sys.stderr.write(
-                f"jacana-torch: {host} is not this machine alone: anyone who can reach it can use this server, "
-                "and nothing is encrypted\n"
-            )
+            _warn_of_networks(host, token is not None)
         where = url(listener)
         sys.stderr.write(f"jacana-torch: {', '.join(loaded.names)} at {where} (API: {where}docs; Ctrl-C stops)\n")
         sys.stderr.flush()
         server(app, limits).run(sockets=[listener])
     return 0
+
+
+def _warn_of_networks(host: str, secret: bool) -> None:
+    who = "whoever has the token and" if secret else "anyone who"
+    sys.stderr.write(
+        f"jacana-torch: {host} is not this machine alone: {who} can reach it can use this server, "
+        "and nothing is encrypted\n"
+    )
+
+
+def _worker(models: Sequence[str], device: str, limits: Limits, stamp: str) -> list[str]:
+    """Return the command of the process that answers heavy requests."""
+    command = [sys.executable, "-m", "jacana_torch", "serve", "--model", *models, "--device", device]
+    for name in LIMITS:
+        command += [f"--max-{name}", str(vars(limits)[name])]
+    return [*command, "--as-worker", stamp]
+
+
+def _stamp(models: Sequence[str]) -> str:
+    """Sum up the state of the models' files: both processes have to load the same."""
+    from ..model import persist, untrained
+
+    known = hashlib.sha256()
+    for name in models:
+        place = untrained.path_of(name) or persist.locate(name)
+        for path in sorted(place.iterdir()) if place.is_dir() else [place]:
+            about = path.stat() if path.exists() else None
+            known.update(repr((name, path.name, about and (about.st_size, about.st_mtime_ns))).encode())
+    return known.hexdigest()[:16]
 
 
 def _usable() -> list[str]:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from importlib.resources import files
 from typing import Any
 
@@ -18,17 +18,18 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from ..errors import JacanaError
 from ..version import __version__
-from . import Limits
-from .batching import Batcher, Busy
+from . import Busy, Limits, Refused
+from .access import CHALLENGE, Access, Unknown, network
+from .desk import OFF_LOOP, Desk
+from .heavy import LIGHT, Failed, Heavy
 from .openapi import description
-from .requests import Asked, Refused, align_request, explain_request
-from .work import Models, Question, cost
+from .work import Models
 
-OFF_LOOP = 8192  # bytes; larger bodies are parsed in a thread, so that other requests are not held up
+BODIES = 64  # times the limit of a body: what all bodies may take at a time
 HEADERS = (
     (b"content-security-policy", b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
      b"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"),
@@ -49,9 +50,18 @@ FILES = (
 )
 
 
-def application(models: Models, limits: Limits | None = None) -> ASGIApp:
-    """Make the ASGI application that serves these models."""
-    endpoints = _Endpoints(models, limits or Limits())
+PAGES = frozenset(path for path, *_ in FILES)
+
+
+def application(
+    models: Models, limits: Limits | None = None, access: Access | None = None, heavy: Sequence[str] | None = None
+) -> Application:
+    """Make the ASGI application that serves these models.
+
+    `heavy` is the command of a process with the same models and limits, which answers heavy requests (`worker`).
+    Without it, they take turns with the others in this process.
+    """
+    endpoints = _Endpoints(models, limits or Limits(), Heavy(heavy) if heavy else None)
     routes = [
         Route("/align", endpoints.align, methods=["POST"]),
         Route("/explain", endpoints.explain, methods=["POST"]),
@@ -61,67 +71,136 @@ def application(models: Models, limits: Limits | None = None) -> ASGIApp:
     ]
     for path, media, package, name in FILES:
         routes.append(Route(path, _file(files(package).joinpath(name).read_bytes(), media), methods=["GET"]))
-    handled = (Refused, Busy, JacanaError, HTTPException, Exception)
+    handled = (Refused, JacanaError, HTTPException, Failed, Exception)
     app = Starlette(routes=routes, exception_handlers=dict.fromkeys(handled, _failure), lifespan=endpoints.open)
     app.router.redirect_slashes = False
-    return _guarded(app)
+    return Application(app, access or Access(hosts=None), endpoints)
+
+
+class Application:
+    """An ASGI application that answers those who may ask, protects browsers and can be told to stop."""
+
+    def __init__(self, app: Starlette, access: Access, endpoints: _Endpoints) -> None:
+        self._app, self._access, self._endpoints = app, access, endpoints
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer, add the headers that protect browsers, and ignore clients that disconnect."""
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message = {**message, "headers": [*message.get("headers", ()), *HEADERS]}
+            await send(message)
+
+        if scope["type"] == "http":
+            try:
+                self._access.check(_client(scope), scope["headers"], scope["path"] in PAGES)
+            except Refused as refused:
+                await (await _failure(None, refused))(scope, receive, send_with_headers)
+                return
+        with suppress(ClientDisconnect):
+            await self._app(scope, receive, send_with_headers)
+
+    def stop(self) -> None:
+        """Accept no more requests. Those that were accepted are answered, if that takes no longer than `grace`."""
+        self._endpoints.stop()
 
 
 class _Endpoints:
-    """The endpoints of the API, and the batcher that they share."""
+    """The endpoints of the API, and the desks that they share."""
 
-    def __init__(self, models: Models, limits: Limits) -> None:
-        self._models, self._limits = models, limits
+    def __init__(self, models: Models, limits: Limits, heavy: Heavy | None) -> None:
+        self._models, self._limits, self._heavy = models, limits, heavy
         self._description = description(models, limits)
-        self._batcher: Batcher[Question, Any, Any]
+        self._desk: Desk
+        self._bodies = 0  # bytes that all requests hold
+        self._stopping = False
+        self._stopped: asyncio.Event
 
     @asynccontextmanager
     async def open(self, app: Starlette) -> AsyncIterator[None]:
-        async with Batcher(self._models, cost, self._limits.queue, prepare=_one_thread) as self._batcher:
+        self._stopped = asyncio.Event()
+        async with AsyncExitStack() as stack:
+            self._desk = await stack.enter_async_context(Desk(self._models, self._limits))
+            if self._heavy is not None:
+                await stack.enter_async_context(self._heavy)
             yield
 
+    def stop(self) -> None:
+        self._stopping = True
+        asyncio.get_running_loop().call_later(self._limits.grace, self._stopped.set)
+
     async def align(self, request: Request) -> Response:
-        asked, lines = await self._answers(request, align_request)
-        head = json.dumps({"model": asked.question.model})
-        return _json(f'{head[:-1]}, "alignments": [{", ".join(lines)}]}}')
+        return await self._answered(request, "align")
 
     async def explain(self, request: Request) -> Response:
-        asked, (explanation,) = await self._answers(request, explain_request)
-        return _json({"model": asked.question.model, **explanation})
+        return await self._answered(request, "explain")
 
     async def models(self, request: Request) -> Response:
         return _json({"models": self._models.listed(), "limits": vars(self._limits)})
 
     async def health(self, request: Request) -> Response:
-        return _json({"status": "ok", "version": __version__, "waiting": self._batcher.waiting})
+        lanes = {"light": self._desk.waiting()}
+        if self._heavy is not None:
+            lanes["heavy"] = self._heavy.waiting()
+        status = "stopping" if self._stopping else "ok"
+        waiting = sum(lane["pairs"] for lane in lanes.values())
+        return _json({"status": status, "version": __version__, "waiting": waiting, "lanes": lanes})
 
     async def openapi(self, request: Request) -> Response:
         return _json(self._description)
 
-    async def _answers(
-        self, request: Request, parse: Callable[[bytes, Models, Limits], Asked]
-    ) -> tuple[Asked, list[Any]]:
-        """Parse a request and wait for its answers. A client that disconnects leaves the queue."""
-        body = await self._body(request)
-        if len(body) <= OFF_LOOP:
-            asked = parse(body, self._models, self._limits)
-        else:
-            asked = await asyncio.to_thread(parse, body, self._models, self._limits)
-        answers = asyncio.ensure_future(self._batcher.do(asked.question, asked.pairs))
-        gone = asyncio.ensure_future(request.receive())  # after the body, only a disconnect can be received
-        try:
-            seconds = self._limits.seconds
-            await asyncio.wait({answers, gone}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-            if answers.done():
-                return asked, answers.result()
-            if gone.done():
-                raise ClientDisconnect
-            raise Busy(self._batcher.advice())
-        finally:
-            answers.cancel()
-            gone.cancel()
+    async def _answered(self, request: Request, kind: str) -> Response:
+        """Wait for the answer to a request. A client that disconnects leaves the queue."""
+        if self._stopping:
+            raise _stopping()
+        with self._holding() as held:
+            body = await self._body(request, held)
+            tasks = [
+                asyncio.ensure_future(self._answer(kind, body, _client(request.scope))),
+                asyncio.ensure_future(request.receive()),  # after the body, only a disconnect can be received
+                asyncio.ensure_future(self._stopped.wait()),
+            ]
+            answer, gone, stopped = tasks
+            try:
+                await asyncio.wait(tasks, timeout=self._limits.seconds, return_when=asyncio.FIRST_COMPLETED)
+                if answer.done():
+                    return _json(answer.result())
+                if gone.done():
+                    raise ClientDisconnect
+                if stopped.done():
+                    raise _stopping()
+                raise Busy(self._desk.advice())
+            finally:
+                for task in tasks:
+                    task.cancel()
 
-    async def _body(self, request: Request) -> bytes:
+    async def _answer(self, kind: str, body: bytes, client: str) -> bytes:
+        """Answer light requests here, and heavy ones in the other process; large bodies are heavy unread."""
+        if self._heavy is not None and len(body) > OFF_LOOP:
+            return await self._heavy.answer(kind, body, client)
+        asked = await self._desk.parsed(kind, body)
+        if self._heavy is not None and asked.cost > LIGHT:
+            return await self._heavy.answer(kind, body, client)
+        return await self._desk.answer(asked, client)
+
+    @contextmanager
+    def _holding(self) -> Iterator[Callable[[int], None]]:
+        """Count the bytes of a body, as they are added, among those of all requests until the end."""
+        held = 0
+
+        def add(count: int) -> None:
+            nonlocal held
+            held += count
+            self._bodies += count
+            if self._bodies > BODIES * self._limits.body:
+                raise Busy(1)
+
+        try:
+            yield add
+        finally:
+            self._bodies -= held
+
+    async def _body(self, request: Request, held: Callable[[int], None]) -> bytes:
         media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if media != "application/json":  # a page of another site cannot send this without asking first
             raise Refused(415, f"the content type should be application/json and is {media or 'missing'}")
@@ -135,6 +214,7 @@ class _Endpoints:
             body = bytearray()
             async for chunk in request.stream():
                 body += chunk
+                held(len(chunk))
                 if len(body) > most:
                     raise too_large
             return bytes(body)
@@ -145,11 +225,13 @@ class _Endpoints:
             raise Refused(408, f"the body did not arrive within {self._limits.patience:g} s") from None
 
 
-def _one_thread() -> None:
-    """Restrict torch to one thread in the calling thread: grids are too small to be worth splitting."""
-    import torch
+def _client(scope: Scope) -> str:
+    """Return what counts as one client."""
+    return network(scope["client"][0]) if scope.get("client") else ""
 
-    torch.set_num_threads(1)
+
+def _stopping() -> Refused:
+    return Refused(503, "the server is stopping: try again in 5 s", 5)
 
 
 def _file(content: bytes, media: str) -> Callable[[Request], Awaitable[Response]]:
@@ -160,24 +242,24 @@ def _file(content: bytes, media: str) -> Callable[[Request], Awaitable[Response]
 
 
 def _json(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, allow_nan=False)
+    if not isinstance(value, bytes):
+        value = json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
     own = {"cache-control": "no-store", **(headers or {})}
-    return Response(text.encode(), status, own, "application/json")
+    return Response(value, status, own, "application/json")
 
 
-async def _failure(request: Request, error: Exception) -> Response:
+async def _failure(request: Request | None, error: Exception) -> Response:
     """Turn any exception into a JSON response with a status and a message."""
     headers: dict[str, str] = {}
     if isinstance(error, Refused):
         status, message = error.status, error.message
         if status == 408:
             headers = {"connection": "close"}  # do not wait for the rest of the body
-    elif isinstance(error, Busy):
-        status, message = 503, f"the server is busy: try again in {error.seconds} s"
-        headers = {"retry-after": str(error.seconds)}
+        if error.seconds is not None:
+            headers["retry-after"] = str(error.seconds)
     elif isinstance(error, JacanaError):
         status, message = 422, str(error)
-    elif isinstance(error, HTTPException):
+    elif isinstance(error, HTTPException) and request is not None:
         status, headers, path = error.status_code, dict(error.headers or {}), request.url.path
         message = {
             404: f"there is nothing at {path[:80]}: see /docs",
@@ -185,19 +267,8 @@ async def _failure(request: Request, error: Exception) -> Response:
         }.get(status, error.detail)
     else:
         status, message = 500, "internal error: the request is not at fault, and the server's log has details"
-    return _json({"error": {"status": status, "message": message}}, status, headers)
-
-
-def _guarded(app: ASGIApp) -> ASGIApp:
-    """Add the headers that protect browsers to every response, and ignore clients that disconnect."""
-
-    async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
-        async def send_with_headers(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                message = {**message, "headers": [*message.get("headers", ()), *HEADERS]}
-            await send(message)
-
-        with suppress(ClientDisconnect):
-            await app(scope, receive, send_with_headers)
-
-    return guarded
+    answer = _json({"error": {"status": status, "message": message}}, status, headers)
+    if isinstance(error, Unknown):
+        for challenge in (CHALLENGE, "Bearer"):
+            answer.headers.append("www-authenticate", challenge)
+    return answer

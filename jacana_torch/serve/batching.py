@@ -9,12 +9,15 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections import deque
-from collections.abc import Callable, Hashable, Sequence
+from collections import defaultdict, deque
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import chain, zip_longest
 from typing import Generic, TypeVar
+
+from . import Busy
 
 Key = TypeVar("Key", bound=Hashable)
 Item = TypeVar("Item")
@@ -23,49 +26,67 @@ Result = TypeVar("Result")
 BUDGET = 20_000  # cost of the items of one batch; a new job waits that long at least
 GATHERING = 0.002  # seconds that an idle worker waits for further jobs
 LONGEST_ADVICE = 60  # seconds
-
-
-class Busy(Exception):
-    """The queue is full, or the answer takes too long; `seconds` says when to try again."""
-
-    def __init__(self, seconds: int) -> None:
-        super().__init__(f"try again in {seconds} s")
-        self.seconds = seconds
+MEMORY = 0.8  # of the pace of earlier batches
 
 
 @dataclass(eq=False)
 class _Job(Generic[Key, Item, Result]):
+    """`costs` are those of the items, `taken` of which were in a batch; `cost` is that of the rest."""
+
     key: Key
     items: Sequence[Item]
+    costs: Sequence[int]
+    client: str
     answer: asyncio.Future[list[Result]]
-    taken: int = 0  # items that are in a batch, or were
+    cost: int
+    taken: int = 0
     results: list[Result] = field(default_factory=list)
 
     @property
     def waiting(self) -> int:
         return len(self.items) - self.taken
 
+    def take(self, share: float) -> _Part[Key, Item, Result]:
+        """Take items, one at least, until their cost reaches the share."""
+        first, spent = self.taken, 0
+        while self.waiting and (self.taken == first or spent < share):
+            spent += self.costs[self.taken]
+            self.taken += 1
+        self.cost -= spent
+        return _Part(self, self.items[first : self.taken], spent)
+
+
+@dataclass
+class _Part(Generic[Key, Item, Result]):
+    """The share of a batch that belongs to a job."""
+
+    job: _Job[Key, Item, Result]
+    items: Sequence[Item]
+    cost: int
+
 
 class Batcher(Generic[Key, Item, Result]):
     """A queue of jobs. Enter it with `async with`, and call `do` from any number of tasks.
 
-    Jobs with the same key share batches, and large jobs take turns with small ones. `cost` gives the cost of an
-    item in the units of BUDGET, `queue` is the number of items that may wait, and `prepare` runs once in the
-    worker's thread.
+    Jobs with the same key are done together. A batch begins with the job that has waited longest; then come the
+    cheapest jobs, of each client in turn. So a cheap job waits for one batch or two whatever else waits, and
+    large jobs are done a slice at a time. `cost` gives the cost of an item in the units of BUDGET, `queue` is the
+    cost that may wait, `seconds` the time it may take, and `prepare` runs once in the worker's thread.
     """
 
     def __init__(
         self,
         work: Callable[[Key, Sequence[Item]], list[Result]],
-        cost: Callable[[Item], int],
+        cost: Callable[[Key, Item], int],
         queue: int,
+        seconds: float,
         prepare: Callable[[], None],
     ) -> None:
-        self._work, self._cost, self._queue = work, cost, queue
+        self._work, self._cost, self._queue, self._seconds = work, cost, queue, seconds
         self._jobs: deque[_Job[Key, Item, Result]] = deque()
         self._wake = asyncio.Event()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="model", initializer=prepare)
-        self._seconds_per_item = 0.0  # a running mean
+        self._spent, self._done = 0.0, 0.0  # seconds, and the cost that took them; old batches fade
         self._running: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Batcher[Key, Item, Result]:
@@ -84,13 +105,25 @@ class Batcher(Generic[Key, Item, Result]):
         """The number of items that are in no batch yet."""
         return sum(job.waiting for job in self._jobs)
 
-    async def do(self, key: Key, items: Sequence[Item]) -> list[Result]:
+    @property
+    def waiting_cost(self) -> int:
+        """The cost of the items that are in no batch yet."""
+        return sum(job.cost for job in self._jobs)
+
+    @property
+    def waiting_jobs(self) -> int:
+        return len(self._jobs)
+
+    async def do(self, key: Key, items: Sequence[Item], client: str = "") -> list[Result]:
         """Return the results of the items. Cancelling the call leaves the queue."""
         if not items:
             return []
-        if self._jobs and self.waiting + len(items) > self._queue:
+        costs = [self._cost(key, item) for item in items]
+        total, waiting = sum(costs), self.waiting_cost
+        if self._jobs and (waiting + total > self._queue or waiting * self._pace > self._seconds):
             raise Busy(self.advice())
-        job = _Job[Key, Item, Result](key, items, asyncio.get_running_loop().create_future())
+        answer = asyncio.get_running_loop().create_future()
+        job = _Job[Key, Item, Result](key, items, costs, client, answer, total)
         self._jobs.append(job)
         self._wake.set()
         try:
@@ -99,9 +132,14 @@ class Batcher(Generic[Key, Item, Result]):
             with suppress(ValueError):  # a job leaves the queue with its last items
                 self._jobs.remove(job)
 
+    @property
+    def _pace(self) -> float:
+        """Seconds per cost."""
+        return self._spent / self._done if self._done else 0.0
+
     def advice(self) -> int:
         """Estimate the seconds until the queue is done."""
-        return max(1, min(LONGEST_ADVICE, math.ceil(self.waiting * self._seconds_per_item)))
+        return max(1, min(LONGEST_ADVICE, math.ceil(self.waiting_cost * self._pace)))
 
     async def _run(self) -> None:
         while True:
@@ -109,50 +147,60 @@ class Batcher(Generic[Key, Item, Result]):
             if not self._jobs:
                 await self._wake.wait()
                 await asyncio.sleep(GATHERING)
-            if batch := self._next_batch():
-                await self._answer(batch)
+            for parts in self._next_batch():
+                await self._answer(parts)
 
-    def _next_batch(self) -> list[tuple[_Job[Key, Item, Result], Sequence[Item]]]:
-        """Take a share of every job that has the first job's key; unfinished jobs go to the end of the queue."""
-        if not self._jobs:
-            return []
-        key = self._jobs[0].key
-        jobs = [job for job in self._jobs if job.key == key]
-        share, spent, batch = BUDGET / len(jobs), 0, []
-        for job in jobs:
-            if spent >= BUDGET:
-                break
-            begun, first = spent, job.taken
-            while job.waiting and (job.taken == first or (spent - begun < share and spent < BUDGET)):
-                spent += self._cost(job.items[job.taken])
-                job.taken += 1
+    def _next_batch(self) -> list[list[_Part[Key, Item, Result]]]:
+        """Take jobs up to the budget; return those of each key, the cheapest key first.
+
+        Half of the budget belongs to the first job, half or more to the others, which do not wait for an item
+        that is above it. Unfinished jobs go to the end of the queue.
+        """
+        spent, left = 0, BUDGET / 2 if len(self._jobs) > 1 else BUDGET
+        batch: defaultdict[tuple[Key, bool], list[_Part[Key, Item, Result]]] = defaultdict(list)
+        for job in self._in_order():
+            if batch and job.costs[job.taken] > left:
+                continue  # it is the first of a later batch
+            part = job.take(left)
+            spent += part.cost
+            left = max(BUDGET - spent, BUDGET / 2) if len(batch) == 0 else left - part.cost
             self._jobs.remove(job)
             if job.waiting:
                 self._jobs.append(job)
-            batch.append((job, job.items[first : job.taken]))
-        return batch
+            batch[job.key, part.cost > BUDGET].append(part)
+        return sorted(batch.values(), key=lambda parts: sum(part.cost for part in parts))
 
-    async def _answer(self, batch: list[tuple[_Job[Key, Item, Result], Sequence[Item]]]) -> None:
-        items = [item for _, part in batch for item in part]
+    def _in_order(self) -> Iterator[_Job[Key, Item, Result]]:
+        """Yield the job that waits longest, and then the cheapest of each client in turn."""
+        jobs = list(self._jobs)
+        yield from jobs[:1]
+        by_client: defaultdict[str, list[_Job[Key, Item, Result]]] = defaultdict(list)
+        for job in sorted(jobs[1:], key=lambda job: job.cost):
+            by_client[job.client].append(job)
+        yield from (job for job in chain.from_iterable(zip_longest(*by_client.values())) if job is not None)
+
+    async def _answer(self, parts: list[_Part[Key, Item, Result]]) -> None:
+        items = [item for part in parts for item in part.items]
         begun = time.monotonic()
         try:
             loop = asyncio.get_running_loop()
-            results = await loop.run_in_executor(self._thread, self._work, batch[0][0].key, items)
+            results = await loop.run_in_executor(self._thread, self._work, parts[0].job.key, items)
             if len(results) != len(items):
                 raise RuntimeError(f"{len(results)} results for {len(items)} items")
         except Exception as error:
-            if len(batch) > 1:  # try each job alone, so that one job's bad items do not fail the others
-                for job_and_items in batch:
-                    await self._answer([job_and_items])
+            if len(parts) > 1:  # try each job alone, so that one job's bad items do not fail the others
+                for part in parts:
+                    await self._answer([part])
                 return
-            self._fail(batch[0][0], error)
+            self._fail(parts[0].job, error)
             return
-        pace = (time.monotonic() - begun) / len(items)
-        self._seconds_per_item += 0.2 * (pace - self._seconds_per_item) if self._seconds_per_item else pace
+        self._spent = MEMORY * self._spent + time.monotonic() - begun
+        self._done = MEMORY * self._done + sum(part.cost for part in parts)
         start = 0
-        for job, part in batch:
-            job.results += results[start : start + len(part)]
-            start += len(part)
+        for part in parts:
+            job, end = part.job, start + len(part.items)
+            job.results += results[start:end]
+            start = end
             if len(job.results) == len(job.items) and not job.answer.done():
                 job.answer.set_result(job.results)
 

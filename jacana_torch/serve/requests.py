@@ -6,25 +6,26 @@ import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import cached_property
 from typing import Any
 
 from ..annotate.tokens import tokenize
 from ..errors import ConfigError
 from ..symmetrize import symmetrizer
 from ..types import Link, Sentence, SentencePair
-from . import Limits
-from .work import Alignments, Explanations, Models, Question, spelt
+from . import Limits, Refused
+from .work import Alignments, Explanations, Models, Question, cost, spelt
 
 SIDES = ("source", "target")
 LONGEST_QUOTE = 60
+SUSPECT = ("\\ud", "\\uD", "NaN", "Infinity")  # in bodies that may hold what JSON cannot
 
 
-class Refused(Exception):
-    """A request that is not answered, with an HTTP status and a message for the client."""
+class _NotANumber:
+    """Stands for NaN or Infinity, which are no JSON, until it is known where they are."""
 
-    def __init__(self, status: int, message: str) -> None:
-        super().__init__(message)
-        self.status, self.message = status, message
+    def __init__(self, name: str) -> None:
+        self.name = name
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,21 @@ class Asked:
 
     question: Question
     pairs: list[SentencePair]
+
+    @cached_property
+    def cost(self) -> int:
+        return sum(cost(self.question, pair) for pair in self.pairs)
+
+    def within(self, limits: Limits) -> Asked:
+        """Return it if it costs no more than a request may."""
+        if self.cost > limits.cost:
+            parts = f"send fewer of its {len(self.pairs)} pairs at a time" if self.pairs[1:] else "shorten it"
+            raise Refused(
+                413,
+                f"the request costs {self.cost} cells (tokens x tokens; long words and explanations count more), "
+                f"above the limit of {limits.cost}: {parts}, or start the server with a larger --max-cost",
+            )
+        return self
 
 
 def align_request(body: bytes, models: Models, limits: Limits) -> Asked:
@@ -45,10 +61,10 @@ def align_request(body: bytes, models: Models, limits: Limits) -> Asked:
     model = _model(fields, models)
     question = Alignments(model, _symmetrize(fields, models, model), confidence is not False)
     if "pairs" not in fields:
-        return Asked(question, [_pair(fields, "", limits)])
+        return Asked(question, [_pair(fields, "", limits)]).within(limits)
     if both := [name for name in (*SIDES, "id") if name in fields]:
         raise Refused(422, f"either pairs or source and target, not both pairs and {' and '.join(both)}")
-    return Asked(question, _pairs(fields["pairs"], limits))
+    return Asked(question, _pairs(fields["pairs"], limits)).within(limits)
 
 
 def explain_request(body: bytes, models: Models, limits: Limits) -> Asked:
@@ -67,12 +83,14 @@ def explain_request(body: bytes, models: Models, limits: Limits) -> Asked:
     for side, sentence in zip(SIDES, (pair.source, pair.target), strict=True):
         if not sentence:
             raise Refused(422, f"{side} has no words: there is nothing to explain")
-    return Asked(Explanations(model, symmetrize, _link(fields.get("link"), pair), _top(fields)), [pair])
+    question = Explanations(model, symmetrize, _link(fields.get("link"), pair), _top(fields))
+    return Asked(question, [pair]).within(limits)
 
 
 def _object(body: bytes) -> dict[str, Any]:
     try:
-        value = json.loads(body.decode("utf-8"), parse_constant=_not_a_number)
+        text = body.decode("utf-8")
+        value = json.loads(text, parse_constant=_NotANumber)
     except UnicodeDecodeError as error:
         raise Refused(
             400, f"the body is not UTF-8: byte {error.object[error.start]:#04x} at {error.start}"
@@ -84,13 +102,32 @@ def _object(body: bytes) -> dict[str, Any]:
         raise Refused(400, "the body is JSON that is nested too deeply") from None
     except ValueError as error:
         raise Refused(400, f"the body is not JSON: {error}") from None
+    if any(mark in text for mark in SUSPECT):
+        _check(value)
     if not isinstance(value, dict):
         raise Refused(422, f"the body should be a JSON object and is {_shown(value)}")
     return value
 
 
-def _not_a_number(name: str) -> float:
-    raise ValueError(f"{name} is not a JSON number")
+def _check(value: Any) -> None:
+    """Refuse what JSON cannot hold and what no encoding can, and say where it is."""
+    todo = [("", value)]
+    while todo:
+        where, item = todo.pop()
+        if isinstance(item, _NotANumber):
+            raise Refused(400, f"{_place(where)} is {item.name}, which is not a JSON number")
+        if isinstance(item, str):
+            _encodable(item, _place(where))
+        elif isinstance(item, dict):
+            for name in item:
+                _encodable(name, f"the name of a field of {_place(where)}")
+            todo += [(f"{where}.{name}".lstrip("."), inner) for name, inner in reversed(item.items())]
+        elif isinstance(item, list):
+            todo += [(f"{where}[{k}]", inner) for k, inner in reversed(list(enumerate(item)))]
+
+
+def _place(where: str) -> str:
+    return where[:LONGEST_QUOTE] or "the body"
 
 
 def _known(fields: Mapping[str, Any], names: Collection[str], where: str) -> None:
@@ -147,7 +184,7 @@ def _pair(item: Mapping[str, Any], where: str, limits: Limits) -> SentencePair:
     name = item.get("id")
     if name is not None and not isinstance(name, str):
         raise Refused(422, f"{where}id should be a string and is {_shown(name)}")
-    return SentencePair(source, target, None if name is None else _encodable(name, f"{where}id"))
+    return SentencePair(source, target, name)
 
 
 def _sentence(item: Mapping[str, Any], side: str, where: str, limits: Limits) -> Sentence:
@@ -157,7 +194,7 @@ def _sentence(item: Mapping[str, Any], side: str, where: str, limits: Limits) ->
     if isinstance(given, str):
         if len(given) > limits.characters:
             raise _too_long(name, len(given), "characters", limits.characters)
-        sentence = Sentence(tokenize(_encodable(given, name)), text=given)
+        sentence = Sentence(tokenize(given), text=given)
     elif isinstance(given, list) and all(isinstance(token, str) for token in given):
         if len(given) > limits.tokens:
             raise _too_long(name, len(given), "tokens", limits.tokens)
@@ -165,7 +202,6 @@ def _sentence(item: Mapping[str, Any], side: str, where: str, limits: Limits) ->
             raise Refused(422, f"{name}[{given.index('')}] is an empty token")
         if (characters := sum(map(len, given))) > limits.characters:
             raise _too_long(name, characters, "characters", limits.characters)
-        _encodable("".join(given), name)
         sentence = Sentence(tuple(given))
     else:
         raise Refused(422, f"{name} should be a string or a list of tokens and is {_shown(given)}")
@@ -197,12 +233,11 @@ def _top(fields: Mapping[str, Any]) -> int | None:
     return top
 
 
-def _encodable(text: str, name: str) -> str:
+def _encodable(text: str, name: str) -> None:
     try:
         text.encode("utf-8")
     except UnicodeEncodeError as error:
-        raise Refused(422, f"{name} has half a surrogate pair at character {error.start}") from None
-    return text
+        raise Refused(400, f"{name} has half a surrogate pair at character {error.start}") from None
 
 
 def _shown(value: Any) -> str:

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+import math
 import signal
 import socket
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import uvicorn
-from starlette.types import ASGIApp
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from ..errors import ConfigError
 from . import Limits
+from .app import Application
+from .connections import Connections, Protocol
 
 IDLE = 15  # seconds that a connection may be idle between two requests
+SPARE = 64  # files besides connections: models, resources, pipes
 STOPS = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -41,30 +43,53 @@ def url(listener: socket.socket) -> str:
     return f"http://{f'[{host}]' if ':' in host else host}:{port}/"
 
 
+def address(listener: socket.socket) -> str:
+    """The address that the socket is bound to."""
+    return str(listener.getsockname()[0]).partition("%")[0]
+
+
 def is_private(listener: socket.socket) -> bool:
     """Whether only this machine can connect."""
-    return ipaddress.ip_address(listener.getsockname()[0].partition("%")[0]).is_loopback
+    return ipaddress.ip_address(address(listener)).is_loopback
 
 
-def server(app: ASGIApp, limits: Limits) -> uvicorn.Server:
+def server(app: Application, limits: Limits) -> uvicorn.Server:
     """Make a server. Its `run(sockets=[...])` serves until SIGINT, SIGTERM or `should_exit`."""
+    _allow_files(limits.connections + SPARE)
+    shared = {"patience": limits.patience, "all": Connections(limits.connections)}
     config = uvicorn.Config(
         app,
-        http=type("Protocol", (_ImpatientProtocol,), {"patience": limits.patience}),
+        http=type("ServedProtocol", (Protocol,), shared),
         ws="none",
         lifespan="on",
         log_config=None,
+        log_level="error",  # whoever sends bad requests would fill the log
         access_log=False,
         server_header=False,
         proxy_headers=False,
-        limit_concurrency=limits.connections,
         timeout_keep_alive=IDLE,
-        timeout_graceful_shutdown=max(1, round(limits.seconds)),
+        timeout_graceful_shutdown=math.ceil(limits.grace) + 1,
     )
-    return _Server(config)
+    return _Server(config, app)
 
 
 class _Server(uvicorn.Server):
+    def __init__(self, config: uvicorn.Config, app: Application) -> None:
+        super().__init__(config)
+        self._app = app
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Accept nothing more, and give what was accepted a few seconds; who does not read by then is dropped."""
+        self._app.stop()
+        seconds = (self.config.timeout_graceful_shutdown or 1) - 0.5
+        drop = asyncio.get_running_loop().call_later(seconds, self._drop)
+        await super().shutdown(sockets)
+        drop.cancel()
+
+    def _drop(self) -> None:
+        for connection in list(self.server_state.connections):
+            connection.transport.abort()
+
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         """Stop on a signal. uvicorn would raise it again afterwards; here, stopping on request is success."""
@@ -79,56 +104,18 @@ class _Server(uvicorn.Server):
                 signal.signal(stop, handler)
 
 
-class _ImpatientProtocol(H11Protocol):
-    """HTTP that drops clients that are slow to send a request's head, to send the rest of a request that is
-    answered already, or to read a response. (The application limits the time for bodies.)"""
+def _allow_files(needed: int) -> None:
+    """Raise this process's limit of open files, of which every connection is one."""
+    if sys.platform == "win32":
+        return
+    import resource
 
-    patience: float
-
-    def __init__(self, *arguments: Any, **more: Any) -> None:
-        super().__init__(*arguments, **more)
-        self._sending: asyncio.TimerHandle | None = None  # the client sends a request
-        self._reading: asyncio.TimerHandle | None = None  # the client reads a response
-
-    def connection_made(self, transport: Any) -> None:
-        super().connection_made(transport)
-        self._sending = self._abort_later()
-
-    def data_received(self, data: bytes) -> None:
-        super().data_received(data)
-        if self.cycle is not None and not self.cycle.response_complete:
-            _cancel(self._sending)
-            self._sending = None
-        elif self._sending is None:  # a byte now and then does not extend the time
-            self._sending = self._abort_later()
-
-    def on_response_complete(self) -> None:
-        super().on_response_complete()
-        if self.transport.is_closing():
-            self._abort_later()  # unread data is lost then
-
-    def timeout_keep_alive_handler(self) -> None:
-        super().timeout_keep_alive_handler()
-        self._abort_later()
-
-    def pause_writing(self) -> None:
-        super().pause_writing()
-        self._reading = self._reading or self._abort_later()
-
-    def resume_writing(self) -> None:
-        super().resume_writing()
-        _cancel(self._reading)
-        self._reading = None
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        _cancel(self._sending)
-        _cancel(self._reading)
-        super().connection_lost(exc)
-
-    def _abort_later(self) -> asyncio.TimerHandle:
-        return self.loop.call_later(self.patience, self.transport.abort)
-
-
-def _cancel(timer: asyncio.TimerHandle | None) -> None:
-    if timer is not None:
-        timer.cancel()
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft >= needed or soft == resource.RLIM_INFINITY:
+        return
+    if hard < needed and hard != resource.RLIM_INFINITY:
+        raise ConfigError(
+            f"{needed} open files are needed for the connections, and this process may have {hard}: "
+            "raise the limit (ulimit -n), or use a smaller --max-connections"
+        )
+    resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))

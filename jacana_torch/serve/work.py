@@ -6,6 +6,7 @@ digits of a probability depend on the other pairs in its batch.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from ..model.model import Model
 
 OVERHEAD = 100  # cost of a pair besides its cells, in cells
+EXPLAINING = 5  # times what aligning costs
+ORDINARY = 8  # letters: longer words cost more
+PER_LETTER = 0.25  # cells, for each letter of a word and each word that it is compared with
 
 
 @dataclass(frozen=True)
@@ -47,9 +51,13 @@ def spelt(symmetrizer: str) -> str:
     return symmetrizer.strip().lower().replace("_", "-")
 
 
-def cost(pair: SentencePair) -> int:
-    """Estimate what a pair costs to align, in cells of its grid."""
-    return OVERHEAD + len(pair.source) * len(pair.target)
+def cost(question: Question, pair: SentencePair) -> int:
+    """Estimate what a pair costs, in cells of its grid."""
+    source, target = pair.source.tokens, pair.target.tokens
+    cells = len(source) * len(target)
+    letters = sum(map(len, source)) * len(target) + sum(map(len, target)) * len(source)
+    long = PER_LETTER * max(0, letters - 2 * ORDINARY * cells)
+    return (OVERHEAD + cells + int(long)) * (EXPLAINING if isinstance(question, Explanations) else 1)
 
 
 class Models:
@@ -82,8 +90,8 @@ class Models:
             )
         return out
 
-    def __call__(self, question: Question, pairs: Sequence[SentencePair]) -> list[Any]:
-        """One answer per pair: a JSON line for `Alignments`, plain data for `Explanations`."""
+    def __call__(self, question: Question, pairs: Sequence[SentencePair]) -> list[str]:
+        """One answer per pair, as a line of JSON."""
         model = self._models[question.model]
         if isinstance(question, Alignments):
             return _aligned(model, question, pairs)
@@ -105,10 +113,11 @@ def _aligned(model: Model, question: Alignments, pairs: Sequence[SentencePair]) 
     return lines
 
 
-def _explained(model: Model, question: Explanations, pair: SentencePair) -> dict[str, Any]:
+def _explained(model: Model, question: Explanations, pair: SentencePair) -> str:
     explanation = model.explain(pair, question.symmetrize)
     links = explanation.links() if question.link is None else [explanation.link(*question.link)]
-    return {
+    answer = {
+        "model": question.model,
         "source": list(explanation.pair.source.tokens),
         "target": list(explanation.pair.target.tokens),
         "score": explanation.alignment.score,
@@ -116,3 +125,12 @@ def _explained(model: Model, question: Explanations, pair: SentencePair) -> dict
         "note": explanation.note,
         "links": [link.to_dict(question.top) for link in links],
     }
+    return json.dumps(answer, ensure_ascii=False, allow_nan=False)
+
+
+def joined(question: Question, answers: Sequence[str]) -> bytes:
+    """Make the body of a response of the answers about its pairs."""
+    if isinstance(question, Explanations):
+        return answers[0].encode()
+    head = json.dumps({"model": question.model}, ensure_ascii=False)
+    return f'{head[:-1]}, "alignments": [{", ".join(answers)}]}}'.encode()

@@ -36,11 +36,14 @@ class Worker:
 
 
 def run(
-    what: Callable[[Batcher, Worker], Coroutine], queue: int = 10**6, cost: Callable[[int], int] = lambda _: 1
+    what: Callable[[Batcher, Worker], Coroutine],
+    queue: int = 10**6,
+    seconds: float = 60.0,
+    cost: Callable[[str, int], int] = lambda *_: 1,
 ) -> Any:
     async def main() -> Any:
         worker = Worker()
-        async with Batcher(worker, cost, queue, prepare=lambda: None) as batcher:
+        async with Batcher(worker, cost, queue, seconds, prepare=lambda: None) as batcher:
             return await asyncio.wait_for(what(batcher, worker), 10)
 
     return completed(main())
@@ -79,7 +82,7 @@ def test_every_job_gets_its_own_results(jobs, budget):
         async def what(batcher, worker):
             return await asyncio.gather(*(batcher.do(key, items) for key, items in jobs)), worker.batches
 
-        answers, batches = run(what, cost=lambda item: item % 7 + 1)
+        answers, batches = run(what, cost=lambda key, item: item % 7 + 1)
     finally:
         batching.BUDGET = before
     assert answers == [[2 * item for item in items] for _, items in jobs]
@@ -97,7 +100,7 @@ def test_waiting_jobs_with_the_same_key_share_a_batch():
         assert batcher.waiting == 0
         return worker.batches
 
-    assert run(what) == [("busy", [0]), ("a", [1, 2, 4]), ("b", [3, 5])]
+    assert run(what) == [("busy", [0]), ("b", [3, 5]), ("a", [1, 2, 4])]
 
 
 def test_large_jobs_take_turns_with_small_ones(monkeypatch):
@@ -110,8 +113,7 @@ def test_large_jobs_take_turns_with_small_ones(monkeypatch):
         return worker.batches
 
     batches = run(what)
-    assert batches[1] == ("a", [*range(5), 1000])  # half of the budget, and the small one
-    assert batches[2] == ("b", [2000])
+    assert batches[1:3] == [("b", [2000]), ("a", [*range(5), 1000])]  # half of the budget, and the small ones
     assert batches[3] == ("a", list(range(5, 15)))  # alone, all of it
     assert [item for key, items in batches[1:] if key == "a" for item in items if item < 1000] == list(range(100))
 
@@ -125,7 +127,36 @@ def test_a_batch_keeps_to_its_budget(monkeypatch):
         await asyncio.gather(*tasks)
         return [items for _, items in worker.batches[1:]]
 
-    assert run(what, cost=lambda item: item) == [[4, 4, 4], [4, 4, 4], [4, 50], [4]]
+    assert run(what, cost=lambda key, item: item) == [[4, 4], [4, 4], [4, 4], [4, 4], [50]]
+
+
+def test_cheap_jobs_overtake_expensive_ones_that_are_done_all_the_same(monkeypatch):
+    monkeypatch.setattr(batching, "BUDGET", 10)
+
+    async def what(batcher, worker):
+        tasks = await queued(batcher, worker, *(("a", [9]) for _ in range(4)), *(("b", [2]) for _ in range(8)))
+        worker.let.set()
+        await asyncio.gather(*tasks)
+        return [item for _, items in worker.batches[1:] for item in items]
+
+    # Each batch has the longest waiting job and cheap ones up to the budget.
+    assert run(what, cost=lambda key, item: item) == [2, 2, 9, 2, 2, 9, 2, 2, 9, 2, 2, 9]
+
+
+def test_clients_take_turns(monkeypatch):
+    monkeypatch.setattr(batching, "BUDGET", 10)
+
+    async def what(batcher, worker):
+        tasks = await queued(batcher, worker)
+        for client, items in [("greedy", [k]) for k in range(50)] + [("other", [100])]:
+            tasks.append(asyncio.create_task(batcher.do("a", items, client)))
+        await asyncio.sleep(0)
+        worker.let.set()
+        await asyncio.gather(*tasks)
+        return worker.batches[1]
+
+    key, items = run(what)
+    assert items[:3] == [0, 1, 100]
 
 
 def test_a_failing_job_does_not_fail_others():
@@ -198,9 +229,24 @@ def test_the_advice_estimates_the_time_that_the_queue_takes():
     run(what)
 
 
+def test_a_queue_that_takes_too_long_refuses_jobs():
+    async def what(batcher, worker):
+        worker.seconds_per_item = 0.02
+        await batcher.do("a", range(10))
+        tasks = await queued(batcher, worker, ("a", range(100)))
+        with pytest.raises(Busy):
+            await batcher.do("a", [1])
+        worker.seconds_per_item = 0.0
+        worker.let.set()
+        await asyncio.gather(*tasks)
+        return await batcher.do("a", [4])
+
+    assert run(what, seconds=0.5) == [8]
+
+
 def test_missing_results_are_an_error():
     async def main():
-        async with Batcher(lambda key, items: items[1:], lambda _: 1, 10, prepare=lambda: None) as batcher:
+        async with Batcher(lambda key, items: items[1:], lambda *_: 1, 10, 60.0, prepare=lambda: None) as batcher:
             with pytest.raises(RuntimeError, match="1 results for 2 items"):
                 await batcher.do("a", [1, 2])
 

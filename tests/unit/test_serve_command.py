@@ -41,7 +41,7 @@ def command(model):
 def test_a_signal_stops_it_with_exit_code_0(command, stop):
     process, client, said = command("--max-tokens", "3")
     assert "tiny at http://127.0.0.1:" in said and "nothing is encrypted" not in said
-    kept = client.raw(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+    kept = client.raw(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
     assert kept.recv(4096).startswith(b"HTTP/1.1 200 ")
     assert client.post("/align", {"source": "a b c d", "target": "a"}).status == 413
     process.send_signal(stop)
@@ -61,7 +61,7 @@ def test_it_warns_if_other_machines_can_connect(command):
         (["--port", "-1"], "is not a port"),
         (["--host", "no such host"], "cannot listen on no such host:8765 ("),
         (["--max-tokens", "0"], "not a whole number above 0"),
-        (["--max-queue", "5"], "has no room for a request of 1000"),
+        (["--max-queue", "5"], "a queue of 5 cells has no room for a request of 5000000"),
         (["--port", "0", "--model", "no_such"], "there is no model 'no_such'"),
         (["--port", "0", "--model", "bag_of_words", "bag_of_words"], "two models are called bag_of_words"),
     ],

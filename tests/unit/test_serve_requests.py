@@ -14,7 +14,7 @@ from jacana_torch.serve import Limits
 from jacana_torch.serve.requests import Refused, align_request, explain_request
 from jacana_torch.serve.work import Alignments, Explanations, Models
 
-LIMITS = Limits(tokens=6, pairs=3, queue=10)
+LIMITS = Limits(tokens=6, pairs=3, cost=700)
 ONE = {"source": "The dog sleeps.", "target": ["a", "dog"]}
 
 
@@ -66,7 +66,10 @@ BAD = [
     (b"\xff{}", 400, "the body is not UTF-8: byte 0xff at 0"),
     (b"", 400, "the body is not JSON: Expecting value at line 1, column 1"),
     (b'{"source": "a",\n}', 400, "line 2, column 1"),
-    (b'{"source": NaN}', 400, "NaN is not a JSON number"),
+    (b'{"source": NaN}', 400, "source is NaN, which is not a JSON number"),
+    (b'-Infinity', 400, "the body is -Infinity"),
+    (b'{"pairs": [{"source": "a", "target": "b"}, {"source": ["c", NaN], "target": "d"}]}', 400,
+     "pairs[1].source[1] is NaN"),
     (b"[" * 100_000, 400, "nested too deeply"),
     (b"1" * 5000, 400, "the body is not JSON"),
     ([ONE], 422, "should be a JSON object and is [{"),
@@ -75,8 +78,11 @@ BAD = [
     ({"source": 3, "target": "b"}, 422, "source should be a string or a list of tokens and is 3"),
     ({"source": ["a", None], "target": "b"}, 422, 'a list of tokens and is ["a", null]'),
     ({"source": ["a", ""], "target": "b"}, 422, "source[1] is an empty token"),
-    ({"source": "a", "target": "\ud83d"}, 422, "target has half a surrogate pair at character 0"),
-    ({"source": "a", "target": ["b", "c\udc00"]}, 422, "target has half a surrogate pair"),
+    ({"source": "a", "target": "\ud83d"}, 400, "target has half a surrogate pair at character 0"),
+    ({"source": "a", "target": ["b", "c\udc00"]}, 400, "target[1] has half a surrogate pair at character 1"),
+    ({"pairs": [ONE, ONE, {**ONE, "id": "\udfff"}]}, 400, "pairs[2].id has half a surrogate pair"),
+    ({**ONE, "model": "\ud800"}, 400, "model has half a surrogate pair"),
+    ({**ONE, "\ud800": 1}, 400, "the name of a field of the body has half a surrogate pair"),
     ({**ONE, "id": 4}, 422, "id should be a string and is 4"),
     ({**ONE, "symetrize": "union"}, 422, "did you mean symmetrize?"),
     ({**ONE, "colour": 1}, 422, "it may have confidence, id, model, pairs, source, symmetrize, target"),
@@ -97,6 +103,7 @@ BAD = [
     ({"source": ["x"] * 10_000, "target": "b"}, 413, "source has 10000 tokens"),
     ({"source": "x " * 10_000, "target": "b"}, 413, "source has 20000 characters"),
     ({"source": "a", "target": ["x" * 1000]}, 413, "target has 1000 characters"),
+    ({"pairs": [{"source": ["x" * 60] * 6, "target": ["x" * 60] * 6}] * 2}, 413, "send fewer of its 2 pairs"),
 ]  # fmt: skip
 
 
@@ -155,7 +162,7 @@ def test_whatever_bytes_are_sent(models, body):
         align_request(b"\x00" + body, models, LIMITS)
 
 
-@pytest.mark.parametrize("wrong", [{"tokens": 0}, {"seconds": -1.0}, {"pairs": 50, "queue": 49}])
+@pytest.mark.parametrize("wrong", [{"tokens": 0}, {"seconds": -1.0}, {"cost": 50, "queue": 49}])
 def test_limits_that_cannot_be(wrong):
     with pytest.raises(ConfigError):
         Limits(**wrong)
