@@ -6,7 +6,6 @@ import asyncio
 import json
 from typing import Any
 
-import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 MALFORMED = "this is not an HTTP/1.1 request"
@@ -118,19 +117,21 @@ class Protocol(H11Protocol):
         """Finish the request in work, if there is one, and close."""
         if self.cycle is not None and not self.cycle.response_complete and self.cycle.more_body:
             self.transport.abort()
-        else:
+        elif not self.transport.is_closing():
             super().shutdown()
             self._close_soon()
 
     def send_400_response(self, msg: str) -> None:
         """Refuse what is not HTTP. The request in work, if there is one, is given up."""
-        if self.cycle is not None and not self.cycle.response_complete:
-            self.cycle.disconnected = True
-            self.cycle.message_event.set()
-        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
-            self._refuse(400, MALFORMED)
-        else:
+        cycle, answering = self.cycle, False
+        if cycle is not None and not cycle.response_complete:
+            answering = cycle.response_started
+            cycle.disconnected = True
+            cycle.message_event.set()
+        if answering:
             self.transport.close()
+        else:
+            self._refuse(400, MALFORMED)
         self._close_soon()
 
     def _refuse(self, status: int, text: str, *headers: tuple[bytes, bytes]) -> None:
