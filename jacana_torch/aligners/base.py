@@ -7,6 +7,7 @@
 |---------------------|------------------------------------------------------------------------------|
 | `Trainable`         | learns from examples, and its state can be saved and restored                |
 | `TrainingOptional`  | learns, but is of use untrained                                              |
+| `FineTunable`       | learns from examples what differs from a trained model                       |
 | `OneWay`            | aligns in one direction, and is told which                                   |
 | `Directional`       | joins two directions by a symmetrizer that the caller may replace            |
 | `LinksOnly`         | is faster where nobody asks for confidences                                  |
@@ -93,6 +94,19 @@ class TrainingOptional(Trainable, Protocol):
 
     @property
     def needs_training(self) -> bool: ...
+
+
+@runtime_checkable
+class FineTunable(Trainable, Protocol):
+    """Can start from what another model has learnt, and stay near it."""
+
+    def start_from(self, state: State, pull: float) -> None:
+        """Take another model's state as the start of the next `fit`, and of all that it trains on the way.
+
+        Linear weights are pulled towards the start's: `pull` multiplies the strength of their prior. What the start
+        lacks begins as in a new model.
+        """
+        ...
 
 
 @runtime_checkable

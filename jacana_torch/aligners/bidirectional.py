@@ -12,7 +12,7 @@ import numpy as np
 from ..errors import ConfigError
 from ..symmetrize import BY_LINKS, Symmetrizer, name_of, symmetrizer
 from ..types import Alignment, Example, SentencePair, resources_of
-from .base import CannotExplain, OneWay, Trainable, TrainingReport, Watcher
+from .base import CannotExplain, FineTunable, OneWay, Trainable, TrainingReport, Watcher
 from .crf import Crf
 from .posterior import Combination, Posterior, aligned, both_ways
 
@@ -27,13 +27,14 @@ class Bidirectional:
     `forward` aligns source to target, `backward` target to source; `symmetrize` (a function or its name) joins
     them. A `Posterior` needs the posteriors of all links, and so two chains (Crf). `combination` makes one
     calibrated probability of the two posteriors of a link; confidences are such probabilities, whichever
-    symmetrizer chose the links.
+    symmetrizer chose the links. `usual` is the combination of the model that training started from, if any.
     """
 
     forward: Trainable
     backward: Trainable
     symmetrize: Symmetrizer | Posterior | str = "intersection"
     combination: Combination = field(default_factory=Combination)
+    usual: Combination | None = None
 
     def __post_init__(self) -> None:
         join = self._join()  # an unknown name is an error now, not after training
@@ -72,7 +73,8 @@ class Bidirectional:
         if not isinstance(self.symmetrize, Posterior) or report.interrupted:
             return report
         try:
-            self.combination = self.symmetrize.learn(*self._two_chains(), examples) or self.combination
+            found = self.symmetrize.learn(*self._two_chains(), examples, self.usual)
+            self.combination = found or self.combination
         except KeyboardInterrupt:  # the directions are done
             return replace(report, converged=False, interrupted=True)
         return report
@@ -151,6 +153,14 @@ class Bidirectional:
         self._join(join)  # an unknown name is an error now, not at the first explanation
         return explained(*chains, pairs, partial(self.align, symmetrize=join), name_of(join).replace("_", "-"))
 
+    def start_from(self, state: Mapping[str, np.ndarray | list[str]], pull: float) -> None:
+        parts = _parts(state)
+        for part, aligner in (("forward", self.forward), ("backward", self.backward)):
+            if not isinstance(aligner, FineTunable):
+                raise ConfigError(f"{part}: {type(aligner).__name__} cannot start from another model")
+            aligner.start_from(parts[part], pull)
+        self.combination = self.usual = Combination.restored(state)
+
     def state(self) -> dict[str, np.ndarray | list[str]]:
         parts = {"forward": self.forward.state(), "backward": self.backward.state()}
         state: dict[str, np.ndarray | list[str]] = {}
@@ -160,14 +170,20 @@ class Bidirectional:
         return state if self.combination == Combination() else {**state, **self.combination.state()}
 
     def restore(self, state: Mapping[str, np.ndarray | list[str]]) -> None:
-        parts: dict[str, dict[str, np.ndarray | list[str]]] = {"forward": {}, "backward": {}}
-        for key, value in state.items():
-            part, _, name = key.partition(".")
-            if part in parts and name:
-                parts[part][name] = value
+        parts = _parts(state)
         self.forward.restore(parts["forward"])
         self.backward.restore(parts["backward"])
         self.combination = Combination.restored(state)
+
+
+def _parts(state: Mapping[str, np.ndarray | list[str]]) -> dict[str, dict[str, np.ndarray | list[str]]]:
+    """Return the state of each direction."""
+    parts: dict[str, dict[str, np.ndarray | list[str]]] = {"forward": {}, "backward": {}}
+    for key, value in state.items():
+        part, _, name = key.partition(".")
+        if part in parts and name:
+            parts[part][name] = value
+    return parts
 
 
 def _together(

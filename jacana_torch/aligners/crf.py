@@ -64,6 +64,8 @@ class Crf:
                   trained further.
     `start`       initial value of all weights; the optimum does not depend on it.
     `batch_cells` how many lattice cells go through inference at once.
+    `mean`        where the prior has the weights, by column (0 elsewhere), as `start_from` sets it; `pull`
+                  multiplies the prior of these columns.
     """
 
     families: Mapping[str, NodeFamily | EdgeFamily | None]
@@ -83,6 +85,8 @@ class Crf:
     part: str = "forward"
     names: list[str] = field(default_factory=list, repr=False)
     weights: np.ndarray = field(default_factory=partial(np.zeros, 0), repr=False)
+    mean: Mapping[str, float] = field(default_factory=dict, repr=False)
+    pull: float = 1.0
 
     def __post_init__(self) -> None:
         self.features = FeatureSet(self.families, self.drop, gaps=self.remember)
@@ -126,8 +130,9 @@ class Crf:
             learnable(examples), key=lambda e: len(e.pair.target)
         )  # features are fastest in this order
         batch = self.features(list(map(attrgetter("pair"), examples)))
-        names = sorted({*batch.names(), *self.names})
-        first = dict.fromkeys(names, 0.0 if self.names else self.start)
+        names = sorted({*batch.names(), *self.names, *self.mean})
+        first = dict.fromkeys(names, 0.0 if self.names or self.mean else self.start)
+        first.update(self.mean)
         first.update(zip(self.names, self.weights, strict=True))
         gold, dropped, links = [], 0, 0
         for example in examples:
@@ -136,10 +141,11 @@ class Crf:
                 gold.append(reading.paths)
                 dropped += reading.dropped
                 links += len(example.gold.sure)
-        l2 = self.l2 * prior_factors(names, self.priors)
+        mean, pull = prior_means(names, self.mean, self.pull)
+        l2 = self.l2 * prior_factors(names, self.priors) * pull
         costs = {"cost_null": self.cost_null, "cost_link": self.cost_link}
         scores = self.chain_scores(batch, names)
-        objective = Objective(scores, gold, l2, costs, self.batch_cells, self.device)
+        objective = Objective(scores, gold, l2, costs, self.batch_cells, self.device, mean)
 
         def step(iteration: int, x: np.ndarray, loss: float, gradient_norm: float) -> None:
             self.names, self.weights = names, x
@@ -266,6 +272,18 @@ class Crf:
 
     # Persistence
 
+    def start_from(self, state: Mapping[str, np.ndarray | list[str]], pull: float) -> None:
+        """Take a chain's weights, without those of families that this chain lacks, as the mean of the prior."""
+        if not 0 < pull < np.inf:
+            raise ConfigError(f"pull={pull}: must be positive, and finite")
+        self.restore(state)
+        mean = {}
+        for name, weight in zip(self.names, self.weights.tolist(), strict=True):
+            if name.partition(".")[0] in self.features.names:
+                mean[name] = weight
+        self.names, self.weights = list(mean), np.array([*mean.values()])
+        self.mean, self.pull = mean, pull
+
     def state(self) -> dict[str, np.ndarray | list[str]]:
         return {"names": list(self.names), "weights": self.weights}
 
@@ -288,6 +306,15 @@ def prior_factors(names: Sequence[str], priors: Mapping[str, float]) -> np.ndarr
             if name.startswith(start):
                 factors[k] = priors[start]
     return factors
+
+
+def prior_means(names: Sequence[str], mean: Mapping[str, float], pull: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return [K] the mean of each column's prior, and [K] the factor of its strength."""
+    means, factors = np.zeros(len(names)), np.ones(len(names))
+    for k, name in enumerate(names):
+        if name in mean:
+            means[k], factors[k] = mean[name], pull
+    return means, factors
 
 
 def mattering(batch: FeatureBatch, names: Sequence[str], weights: np.ndarray, least: float) -> np.ndarray:

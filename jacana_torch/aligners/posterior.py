@@ -37,6 +37,8 @@ THRESHOLDS = np.arange(0.3, 0.7, 0.02)
 WORTH_OF_EXACT = (
     0.25  # points of F1 that a point of exact match is worth: F1 alone hardly depends on the threshold
 )
+NEAR = 10.0  # how much stronger the prior of a combination is if it is that of a trained model
+STEADY = 100  # pairs that count as much for the threshold as the model that training started from
 NEIGHBOURS = 3  # thresholds on either side that a threshold is judged with, because the score of one is noisy
 UNLIKELY = 1e-4  # links that no choice by expected F1 would hold
 
@@ -141,23 +143,24 @@ def logistic(odds: np.ndarray) -> np.ndarray:
     return p
 
 
-def fitted(sample: Sample) -> Combination:
+def fitted(sample: Sample, usual: Combination | None = None, strength: float = 1.0) -> Combination:
     """Return the most likely weights and bias, by Newton's method.
 
-    A Gaussian prior, as strong as a few cells, keeps them near the default combination.
+    A Gaussian prior, as strong as a few cells, keeps them near the default combination, or, `strength` times as
+    strong, near the `usual` one of the model that training started from.
     """
     one, other = log_odds(sample.forward), log_odds(sample.backward)
     x = np.column_stack([one, other, np.ones(len(one)), np.minimum(one, other)])
-    usual = Combination()
+    usual = usual or Combination()
     prior = np.array([usual.forward, usual.backward, usual.bias, usual.smaller])
     weights = prior.copy()
-    loss = _loss(x, sample.gold, weights, prior)
+    loss = _loss(x, sample.gold, weights, prior, strength)
     for _ in range(STEPS):
         p = logistic(x @ weights)
-        gradient = x.T @ (p - sample.gold) + weights - prior
-        curvature = (x * (p * (1 - p))[:, None]).T @ x + np.eye(len(prior))
+        gradient = x.T @ (p - sample.gold) + strength * (weights - prior)
+        curvature = (x * (p * (1 - p))[:, None]).T @ x + strength * np.eye(len(prior))
         step = np.linalg.solve(curvature, gradient)
-        while (after := _loss(x, sample.gold, weights - step, prior)) > loss and np.abs(step).max() > 1e-12:
+        while (after := _loss(x, sample.gold, weights - step, prior, strength)) > loss and np.abs(step).max() > 1e-12:
             step /= 2
         weights, before, loss = weights - step, loss, after
         if before - loss <= 1e-12 * abs(before):
@@ -166,9 +169,9 @@ def fitted(sample: Sample) -> Combination:
     return Combination(forward, backward, bias, smaller=smaller)
 
 
-def _loss(x: np.ndarray, gold: np.ndarray, weights: np.ndarray, prior: np.ndarray) -> float:
-    odds = x @ weights
-    return float(np.logaddexp(0, np.where(gold, -odds, odds)).sum() + ((weights - prior) ** 2).sum() / 2)
+def _loss(x: np.ndarray, gold: np.ndarray, weights: np.ndarray, prior: np.ndarray, strength: float) -> float:
+    odds, away = x @ weights, weights - prior
+    return float(np.logaddexp(0, np.where(gold, -odds, odds)).sum() + strength * (away**2).sum() / 2)
 
 
 @dataclass(frozen=True)
@@ -196,8 +199,13 @@ class Posterior:
         if type(self.folds) is not int or self.folds < 0 or self.folds == 1:
             raise ConfigError(f"symmetrize.folds={self.folds!r}: two or more, or 0 for no calibration")
 
-    def learn(self, one: Crf, other: Crf, examples: Sequence[Example]) -> Combination | None:
-        """Return the combination that suits held-out pairs best; None without folds or with too few examples."""
+    def learn(
+        self, one: Crf, other: Crf, examples: Sequence[Example], usual: Combination | None = None
+    ) -> Combination | None:
+        """Return the combination that suits held-out pairs best; None without folds or with too few examples.
+
+        `usual` is the combination of the model that the chains started from; few pairs move it little.
+        """
         usable: list[Example] = []
         for example in examples:
             if example.gold is not None and len(example.pair.source) and len(example.pair.target):
@@ -205,8 +213,11 @@ class Posterior:
         if not self.folds or len(usable) < FEWEST:
             return None
         sample = Sample.joined(list(held_out(one, other, usable, self.folds, self.seed)))
-        found = fitted(sample)
+        found = fitted(sample, usual, 1.0 if usual is None else NEAR)
         found = replace(found, threshold=best_threshold(sample, found))
+        if usual is not None:
+            share = len(usable) / (len(usable) + STEADY)
+            found = replace(found, threshold=usual.threshold + share * (found.threshold - usual.threshold))
         log.info("both directions together: %s", found)
         return found
 

@@ -55,7 +55,7 @@ class Objective:
     """The softmax margin of linear scores plus an L2 prior, summed over pairs: `objective(w) -> (loss, gradient)`.
 
     `gold` and the costs as in `Margin`; `l2` is the inverse variance of the weights' Gaussian prior, one figure or
-    one per weight; `places` is how many states a pack holds.
+    one per weight, and `mean` its mean; `places` is how many states a pack holds.
     """
 
     def __init__(
@@ -66,13 +66,14 @@ class Objective:
         costs: Mapping[str, float],
         places: int = 500_000,
         device: str = "cpu",
+        mean: float | np.ndarray = 0.0,
     ) -> None:
         self.scores, self._device = scores, device
         self._chains = Chains(
             scores.layout, packs(scores.layout, places, numbers=places, aligned=16), TorchArrays(device)
         )
         self._margin = Margin(scores.layout, gold, costs["cost_null"], costs["cost_link"], device)
-        self._l2 = torch.as_tensor(l2, dtype=torch.float64, device=device)
+        self._l2, self._mean = (torch.as_tensor(x, dtype=torch.float64, device=device) for x in (l2, mean))
         self._gold = scores.transpose(*self._margin.taken)  # its product with the weights is the score of gold
 
     @torch.no_grad()
@@ -83,8 +84,9 @@ class Objective:
         log_z, counts = chains.sweep(flat, partial(chains.backward, edges=True), check=False)
         joints, pairs = zip(*counts, strict=True)
         gradient = self.scores.transpose(chains.node_counts(joints, "float64"), *chains.step_counts(pairs))
-        prior = self._l2 * w
-        loss = log_z.sum() + self._margin.costs.sum() + (w * (prior / 2 - self._gold)).sum()
+        away = w - self._mean
+        prior = self._l2 * away
+        loss = log_z.sum() + self._margin.costs.sum() + (away * prior / 2 - w * self._gold).sum()
         return float(loss), (gradient + prior - self._gold).cpu().numpy()
 
 
