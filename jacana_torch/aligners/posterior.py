@@ -160,7 +160,9 @@ def fitted(sample: Sample, usual: Combination | None = None, strength: float = 1
         gradient = x.T @ (p - sample.gold) + strength * (weights - prior)
         curvature = (x * (p * (1 - p))[:, None]).T @ x + strength * np.eye(len(prior))
         step = np.linalg.solve(curvature, gradient)
-        while (after := _loss(x, sample.gold, weights - step, prior, strength)) > loss and np.abs(step).max() > 1e-12:
+        while (after := _loss(x, sample.gold, weights - step, prior, strength)) > loss and np.abs(
+            step
+        ).max() > 1e-12:
             step /= 2
         weights, before, loss = weights - step, loss, after
         if before - loss <= 1e-12 * abs(before):

@@ -30,6 +30,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from ..errors import ConfigError, JacanaError
 from ..util import conf
+from . import unread
 
 if TYPE_CHECKING:
     from ..compare import Entry
@@ -88,6 +89,7 @@ def _run(name: str, work: Callable[[_Job], float | None], arguments: Sequence[st
         job = _Job(cfg, list(hydra_cfg.overrides.task), Path(hydra_cfg.runtime.output_dir))
         jobs.append(job)
         try:
+            unread.check(cfg, name)
             job.score = work(job)
         except (JacanaError, OSError) as error:
             job.error = error
@@ -121,6 +123,8 @@ def _run(name: str, work: Callable[[_Job], float | None], arguments: Sequence[st
 def _train(job: _Job) -> float:
     from ..train.run import train
 
+    if found := unread.unused(job.cfg, job.overrides):
+        log.warning("this aligner does not read %s", ", ".join(found))
     return train(plain(job.cfg), job.directory, _families(job.cfg), job.overrides, _write_line)
 
 
@@ -175,6 +179,7 @@ def _entry(job: _Job, name: str, settings: Sequence[str], label: str) -> Entry:
     HydraConfig.instance().set_config(cfg)
     with open_dict(cfg):
         del cfg["hydra"]
+    unread.check(cfg, "compare")
     return Entry(label, plain(cfg))
 
 
@@ -222,7 +227,9 @@ def short(error: Exception) -> str:
     names = options.split("\n\t")[1:]
     if not names and isinstance(error, MissingConfigException):
         names = list(conf.paths(str(error.missing_cfg_file or "").rpartition("/")[0] or "no group"))
-    return f"{message.removesuffix('.')}. There are {', '.join(names)}." if names else message
+    if names:
+        return f"{message.removesuffix('.')}. There are {', '.join(names)}."
+    return unread.explained(message)
 
 
 def _ranking(jobs: Sequence[_Job]) -> str:

@@ -99,3 +99,20 @@ def _simple_types(made: Any) -> dict[str, tuple[type, ...]]:
     except (NameError, TypeError, AttributeError):  # annotations that only a type checker can resolve
         return {}
     return simple
+
+
+def parameters(target: Any) -> frozenset[str] | None:
+    """The names of the arguments of a class or function, or None if it takes any or is not to be imported."""
+    if not isinstance(target, str) or not trusted(target):
+        return None
+    module_name, _, name = target.rpartition(".")
+    try:
+        found = getattr(importlib.import_module(module_name), name)
+        taken = inspect.signature(found).parameters.values()
+    except Exception:  # `build` reports it, if the class is needed
+        return None
+    if getattr(found.__init__, "__module__", None) == "typing":  # a protocol's class without arguments
+        return frozenset()
+    if any(one.kind is one.VAR_KEYWORD for one in taken):
+        return None
+    return frozenset(one.name for one in taken)

@@ -1,0 +1,174 @@
+"""Settings that nothing reads: find them in a composed configuration, and name what was probably meant.
+
+A setting is read if the package's own conf/ has it, if the class that its `_target_` names takes it, or if another
+setting refers to it as `${name}`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
+from difflib import get_close_matches
+from functools import cache
+from typing import Any
+
+from hydra.conf import HydraConf, JobConf
+from hydra.core.hydra_config import HydraConfig
+from omegaconf import DictConfig, OmegaConf
+
+from ..errors import ConfigError
+from ..util import conf
+from ..util.build import parameters
+
+PLAIN = ("data", "trainer", "logger")  # groups that the training run reads itself
+GLOBAL = "# @package _global_"  # the first line of files that change the whole configuration
+Unread = tuple[str, Any, frozenset[str]]  # a name, its value, and the names that are read in its place
+_REFERENCE = re.compile(r"\$\{([^${}]*)")
+
+
+def check(cfg: DictConfig, program: str) -> None:
+    """Raise an error for a setting that `program`, "train" or "compare", does not read."""
+    held: dict[str, Any] = OmegaConf.to_container(cfg, resolve=False)  # type: ignore[assignment]
+    hydra: dict[str, Any] = OmegaConf.to_container(HydraConfig.instance().cfg.hydra, resolve=False)  # type: ignore
+    read = {*references(held, ()), *references(hydra, ("hydra",))}
+    for name, value, siblings in _unread(held, program, hydra):
+        whole = name.partition(".")[0] if name.partition(".")[0] in PLAIN else name
+        if not any(one in (name, whole) or one.startswith(f"{name}.") for one in read):
+            raise ConfigError(f"{name}={value}: nothing reads this setting{meant(name, siblings)}")
+
+
+def unused(cfg: DictConfig, overrides: Iterable[str]) -> list[str]:
+    """List the overrides of the trainer and the symmetrizer that this aligner does not read."""
+    held: dict[str, Any] = OmegaConf.to_container(cfg, resolve=False)  # type: ignore[assignment]
+    read = set(references(held, ()))
+    found = []
+    for item in overrides:
+        name = key_of(item)
+        group, _, key = name.partition(".")
+        if group == "trainer" and key and name not in read and key not in ("threads", "pull"):
+            found.append(name)
+        if group == "symmetrize" and "symmetrize" not in read:
+            found.append(name)
+    return found
+
+
+def explained(message: str) -> str:
+    """Return Hydra's message, but if it is about a name that does not exist, one that says what was meant."""
+    found = re.match(r"Could not (override|delete from config\.) '([^']*)'", message)
+    if found is None or "No match in the defaults list" in message:
+        return message
+    name = found[2]
+    return f"there is no setting {name}{meant(name)}"
+
+
+def meant(name: str, siblings: Iterable[str] = ()) -> str:
+    """Return what to write instead of an unknown name: the nearest one, else all that could stand in its place."""
+    parent, _, last = name.rpartition(".")
+    known = known_names()
+    beside = {one.rpartition(".")[2] for one in known if one.rpartition(".")[0] == parent}
+    siblings = {*(siblings or beside), *(() if parent else ("experiment", "systems"))} - {last}
+    prefix = f"{parent}." if parent else ""
+    for close in get_close_matches(last, siblings, 1, 0.5):
+        return f"; did you mean {prefix}{close}?"
+    for close in get_close_matches(name, [one for one in known if not name.startswith(one)], 1, 0.8):
+        return f"; did you mean {close}?"
+    elsewhere = sorted(one for one in known if one.endswith(f".{last}"))
+    if elsewhere:
+        return f"; did you mean {min(elsewhere, key=len)}?"
+    return f"; there are {', '.join(prefix + one for one in sorted(siblings))}" if siblings else ""
+
+
+def key_of(override: str) -> str:
+    """Return the name that an override sets."""
+    return override.lstrip("+~").partition("=")[0]
+
+
+def references(value: Any, path: Sequence[str]) -> Iterator[str]:
+    """Yield the names that `${...}` of a configuration refer to; `path` is where `value` stands."""
+    if isinstance(value, Mapping):
+        for key, one in value.items():
+            yield from references(one, (*path, str(key)))
+    elif isinstance(value, list):
+        for number, one in enumerate(value):
+            yield from references(one, (*path, str(number)))
+    elif isinstance(value, str):
+        for text in _REFERENCE.findall(value):
+            for name in re.split(r"[:,\s]+", text):
+                yield _absolute(name.replace("[", ".").replace("]", ""), path)
+
+
+def _absolute(name: str, path: Sequence[str]) -> str:
+    """Return a name that may begin with dots, for the node it stands in and those above it, from the root."""
+    rest = name.lstrip(".")
+    above = len(name) - len(rest)
+    return ".".join([*path[: len(path) - above], rest]) if above else rest
+
+
+def _unread(held: Mapping[str, Any], program: str, hydra: Mapping[str, Any]) -> Iterator[Unread]:
+    """Yield the settings that neither the program nor a class reads."""
+    yield from _besides(held, "", _top(program))
+    for group in PLAIN:
+        known = {name.partition(".")[2] for name in known_names() if name.startswith(f"{group}.")}
+        yield from _besides(held.get(group), f"{group}.", known)
+    families = _mapping(held.get("features"))
+    inline = [name for name, value in families.items() if "_target_" in _mapping(value)]
+    yield from _besides(families, "features.", {*conf.paths("features"), *inline})
+    for group in ("annotate", "features", "symmetrize"):
+        yield from _not_taken(held.get(group), f"{group}.")
+    for name, value, siblings in _not_taken(held.get("aligner"), "aligner."):
+        if name not in known_names():  # else another aligner takes it, and building this one says what is wrong
+            yield name, value, siblings
+    for part, prefix, kind in ((hydra, "hydra.", HydraConf), (hydra.get("job"), "hydra.job.", JobConf)):
+        yield from _besides(part, prefix, {"env", *(one.name for one in fields(kind))})
+
+
+def _not_taken(value: Any, prefix: str) -> Iterator[Unread]:
+    """Yield what stands beside a `_target_` and is no argument of it, here and below."""
+    taken = parameters(_mapping(value).get("_target_"))
+    if taken is not None:
+        yield from _besides(value, prefix, {*taken, "_target_", "_partial_"})
+    for key, one in _mapping(value).items():
+        yield from _not_taken(one, f"{prefix}{key}.")
+
+
+def _besides(value: Any, prefix: str, known: Iterable[str]) -> Iterator[Unread]:
+    siblings = frozenset(name for name in known if not name.startswith("_"))
+    for key, one in _mapping(value).items():
+        if key not in known:
+            yield f"{prefix}{key}", one, siblings
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+@cache
+def _top(program: str) -> frozenset[str]:
+    """The settings and groups of a program's YAML file; `compare` has those of `train` too."""
+    names: set[str] = set()
+    for name in {"train", program}:
+        held = conf.read(conf.conf_directory() / f"{name}.yaml")
+        names |= held.keys() - {"defaults", "hydra"}
+        for item in held["defaults"]:
+            if isinstance(item, Mapping):
+                names |= {key for key in item if " " not in key}  # not `override hydra/...`
+    return frozenset(names - {"experiment", "systems"})  # these groups change others, and leave nothing
+
+
+@cache
+def known_names() -> frozenset[str]:
+    """The dotted names of all settings in the package's conf/."""
+    names = {"experiment", "systems", *_top("compare")}
+    for path in conf.conf_directory().rglob("*.yaml"):
+        group = path.parent.relative_to(conf.conf_directory()).as_posix()
+        if group != "." and "/" not in group and not path.read_text(encoding="utf-8").startswith(GLOBAL):
+            names.update(_dotted(conf.read(path), f"{group}."))
+    return frozenset(names)
+
+
+def _dotted(value: Any, prefix: str) -> Iterator[str]:
+    for key, one in _mapping(value).items():
+        if key != "defaults" and not str(key).startswith("_"):
+            yield f"{prefix}{key}"
+            yield from _dotted(one, f"{prefix}{key}.")
