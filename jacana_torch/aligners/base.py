@@ -101,7 +101,7 @@ class FineTunable(Trainable, Protocol):
     """Can start from what another model has learnt, and stay near it."""
 
     def start_from(self, state: State, pull: float) -> None:
-        """Take another model's state as the start of the next `fit`, and of all that it trains on the way.
+        """Take another model's state as the start of the next `fit`, and of all it trains on the way.
 
         Linear weights are pulled towards the start's: `pull` multiplies the strength of their prior. What the start
         lacks begins as in a new model.
