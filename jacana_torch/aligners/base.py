@@ -103,8 +103,8 @@ class FineTunable(Trainable, Protocol):
     def start_from(self, state: State, pull: float) -> None:
         """Take another model's state as the start of the next `fit`, and of all it trains on the way.
 
-        Linear weights are pulled towards the start's: `pull` multiplies the strength of their prior. What the start
-        lacks begins as in a new model.
+        Linear weights are pulled towards the start's: `pull` multiplies the strength of their prior. What the
+        start lacks begins as in a new model.
         """
         ...
 

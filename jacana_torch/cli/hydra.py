@@ -13,11 +13,12 @@ import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import hydra
+from hydra.conf import HydraConf, JobConf
 from hydra.core.config_search_path import ConfigSearchPath
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
@@ -36,6 +37,12 @@ if TYPE_CHECKING:
     from ..compare import Entry
 
 log = logging.getLogger(__name__)
+
+# The settings that Hydra reads itself.
+HYDRAS_OWN = {
+    prefix: {"env", *(one.name for one in fields(kind))}
+    for prefix, kind in (("hydra.", HydraConf), ("hydra.job.", JobConf))
+}
 
 
 class _OwnFolders(SearchPathPlugin):
@@ -89,7 +96,7 @@ def _run(name: str, work: Callable[[_Job], float | None], arguments: Sequence[st
         job = _Job(cfg, list(hydra_cfg.overrides.task), Path(hydra_cfg.runtime.output_dir))
         jobs.append(job)
         try:
-            unread.check(cfg, name)
+            unread.check(_written(cfg), name, HYDRAS_OWN)
             job.score = work(job)
         except (JacanaError, OSError) as error:
             job.error = error
@@ -123,7 +130,7 @@ def _run(name: str, work: Callable[[_Job], float | None], arguments: Sequence[st
 def _train(job: _Job) -> float:
     from ..train.run import train
 
-    if found := unread.unused(job.cfg, job.overrides):
+    if found := unread.unused(_written(job.cfg), job.overrides):
         log.warning("this aligner does not read %s", ", ".join(found))
     return train(plain(job.cfg), job.directory, _families(job.cfg), job.overrides, _write_line)
 
@@ -179,7 +186,7 @@ def _entry(job: _Job, name: str, settings: Sequence[str], label: str) -> Entry:
     HydraConfig.instance().set_config(cfg)
     with open_dict(cfg):
         del cfg["hydra"]
-    unread.check(cfg, "compare")
+    unread.check(_written(cfg), "compare", HYDRAS_OWN)
     return Entry(label, plain(cfg))
 
 
@@ -218,6 +225,13 @@ def plain(cfg: DictConfig) -> dict[str, Any]:
         return OmegaConf.to_container(cfg, resolve=True, throw_on_missing=True)  # type: ignore[return-value]
     except OmegaConfBaseException as error:
         raise ConfigError(f"the configuration does not resolve: {short(error)}") from None
+
+
+def _written(cfg: DictConfig) -> dict[str, Any]:
+    """Return a job's configuration and Hydra's, with references as they were written."""
+    hydras = HydraConfig.instance().cfg
+    own: dict[str, Any] = OmegaConf.to_container(cfg, resolve=False)  # type: ignore[assignment]
+    return {**own, "hydra": None if hydras is None else OmegaConf.to_container(hydras.hydra, resolve=False)}
 
 
 def short(error: Exception) -> str:

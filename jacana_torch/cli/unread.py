@@ -8,14 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields
 from difflib import get_close_matches
 from functools import cache
 from typing import Any
-
-from hydra.conf import HydraConf, JobConf
-from hydra.core.hydra_config import HydraConfig
-from omegaconf import DictConfig, OmegaConf
 
 from ..errors import ConfigError
 from ..util import conf
@@ -27,20 +22,22 @@ Unread = tuple[str, Any, frozenset[str]]  # a name, its value, and the names tha
 _REFERENCE = re.compile(r"\$\{([^${}]*)")
 
 
-def check(cfg: DictConfig, program: str) -> None:
-    """Raise an error for a setting that `program`, "train" or "compare", does not read."""
-    held: dict[str, Any] = OmegaConf.to_container(cfg, resolve=False)  # type: ignore[assignment]
-    hydra: dict[str, Any] = OmegaConf.to_container(HydraConfig.instance().cfg.hydra, resolve=False)  # type: ignore
-    read = {*references(held, ()), *references(hydra, ("hydra",))}
-    for name, value, siblings in _unread(held, program, hydra):
+def check(held: Mapping[str, Any], program: str, known: Mapping[str, Iterable[str]]) -> None:
+    """Raise an error for a setting that `program`, "train" or "compare", does not read.
+
+    `held` is the whole configuration as it was composed, with references as they were written. `known` has the
+    settings of nodes that others read, such as "hydra.job.".
+    """
+    own = {name: value for name, value in held.items() if name != "hydra"}
+    read = set(references(held, ()))
+    for name, value, siblings in (*_unread(own, program), *_unread_of_others(held, known)):
         whole = name.partition(".")[0] if name.partition(".")[0] in PLAIN else name
         if not any(one in (name, whole) or one.startswith(f"{name}.") for one in read):
             raise ConfigError(f"{name}={value}: nothing reads this setting{meant(name, siblings)}")
 
 
-def unused(cfg: DictConfig, overrides: Iterable[str]) -> list[str]:
+def unused(held: Mapping[str, Any], overrides: Iterable[str]) -> list[str]:
     """List the overrides of the trainer and the symmetrizer that this aligner does not read."""
-    held: dict[str, Any] = OmegaConf.to_container(cfg, resolve=False)  # type: ignore[assignment]
     read = set(references(held, ()))
     found = []
     for item in overrides:
@@ -105,7 +102,7 @@ def _absolute(name: str, path: Sequence[str]) -> str:
     return ".".join([*path[: len(path) - above], rest]) if above else rest
 
 
-def _unread(held: Mapping[str, Any], program: str, hydra: Mapping[str, Any]) -> Iterator[Unread]:
+def _unread(held: Mapping[str, Any], program: str) -> Iterator[Unread]:
     """Yield the settings that neither the program nor a class reads."""
     yield from _besides(held, "", _top(program))
     for group in PLAIN:
@@ -119,8 +116,14 @@ def _unread(held: Mapping[str, Any], program: str, hydra: Mapping[str, Any]) -> 
     for name, value, siblings in _not_taken(held.get("aligner"), "aligner."):
         if name not in known_names():  # else another aligner takes it, and building this one says what is wrong
             yield name, value, siblings
-    for part, prefix, kind in ((hydra, "hydra.", HydraConf), (hydra.get("job"), "hydra.job.", JobConf)):
-        yield from _besides(part, prefix, {"env", *(one.name for one in fields(kind))})
+
+
+def _unread_of_others(held: Mapping[str, Any], known: Mapping[str, Iterable[str]]) -> Iterator[Unread]:
+    for prefix, names in known.items():
+        part: Any = held
+        for key in prefix.rstrip(".").split("."):
+            part = _mapping(part).get(key)
+        yield from _besides(part, prefix, set(names))
 
 
 def _not_taken(value: Any, prefix: str) -> Iterator[Unread]:
