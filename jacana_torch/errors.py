@@ -37,3 +37,18 @@ class ModelError(JacanaError):
 
 class ConfigError(JacanaError):
     """A setting with an unknown name or an impossible value."""
+
+
+class PairError(ConfigError, ValueError):
+    """A sentence pair that cannot be aligned; `number` counts the pairs of a call from 1, None for a lone one."""
+
+    def __init__(self, message: str, number: int | None = None) -> None:
+        self.number, self.reason = number, message
+        super().__init__(f"pair {number}: {message}" if number is not None else message)
+
+    def __reduce__(self) -> tuple[Any, ...]:  # worker processes send these
+        return type(self), (self.reason, self.number)
+
+
+class PairTypeError(PairError, TypeError):
+    """A pair, a sentence or a token that is of another type than it should be."""

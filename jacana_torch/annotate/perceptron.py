@@ -119,16 +119,19 @@ class LockstepTagger:
         return tagged
 
     def _numbered(self, tokens: Sequence[str]) -> np.ndarray:
-        """Return the number of each token in the cache. New words are entered; a full cache is emptied first."""
-        words = set(tokens)
+        """Return the number of each token in the cache. New words are entered; a full cache is emptied first.
+
+        The cache changes only when all is computed: a call that fails or is interrupted leaves it whole.
+        """
+        words, ids, cached, cached_sums = set(tokens), self._ids, self._rows, self._sums
         pads: tuple[str, ...] = ()
-        new = words.difference(self._ids)
-        at = len(self._ids) + len(_PADS)
-        if at + len(new) > len(self._rows):
+        new = words.difference(ids)
+        at = len(ids) + len(_PADS)
+        if at + len(new) > len(cached):
             room = max(_CACHED_WORDS, len(words)) + len(_PADS)
-            self._rows = np.zeros((room, 11), np.int32)
-            self._sums = np.zeros((room, *self._sums.shape[1:]))
-            self._ids, new, pads, at = {}, words, _PADS, 0
+            cached = np.zeros((room, 11), np.int32)
+            cached_sums = np.zeros((room, *cached_sums.shape[1:]))
+            ids, new, pads, at = {}, words, _PADS, 0
         if new or pads:
             entered, forms = [*pads, *new], [*pads, *map(normalised, new)]
             ends: list[str] = []  # the suffix and the initial of each word, and the suffix of its form
@@ -138,18 +141,20 @@ class LockstepTagger:
             own, first, end = end_rows[:, 0], end_rows[:, 1], end_rows[:, 2]
             whole = self._form_rows[self._forms.lookup(forms)]
             forced = self._forced_tags[self._forced.lookup(entered)]
-            rows = self._rows[at : at + len(entered)]
+            rows = cached[at : at + len(entered)]
             rows[:] = np.column_stack(
                 [own[:, 0], first[:, 1], whole[:, :2], end[:, 2], whole[:, 2:4], end[:, 3], whole[:, 4:], forced]
             )
             if pads:  # any tag does after the end
                 rows[: len(pads), _FORCED] = len(self.tags) - 2, len(self.tags) - 1, 0, 0
-            sums = self._sums[at : at + len(entered)]
+            sums = cached_sums[at : at + len(entered)]
+            sums[:] = 0.0  # an interrupted call may have left something
             sums[:, 0] = self._matrix[self._bias]
             for k, columns in enumerate(_COLUMNS):
                 for column in columns:
                     sums[:, k] += self._matrix[rows[:, column]]
-            self._ids.update(zip(new, range(at + len(pads), at + len(entered)), strict=True))
+            ids.update(zip(new, range(at + len(pads), at + len(entered)), strict=True))
+            self._ids, self._rows, self._sums = ids, cached, cached_sums
         return np.fromiter(map(self._ids.__getitem__, tokens), np.int64, len(tokens))
 
     def _exact_scores(self, words: np.ndarray, tags: np.ndarray, cells: np.ndarray) -> np.ndarray:

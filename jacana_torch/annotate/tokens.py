@@ -303,12 +303,13 @@ def lemmas(sentences: Sequence[Words], tags: Sequence[Words]) -> list[tuple[str,
     if len(known) > _CACHED_LEMMAS:
         known.clear()
     tagged = list(zip(chain.from_iterable(sentences), chain.from_iterable(tags), strict=True))
+    fresh: dict[tuple[str, str], str] = {}  # known only when all are there: the call may fail or be interrupted
     new: list[tuple[str, str]] = []
     forms: list[str] = []
     letters: list[str] = []
     for key in set(tagged).difference(known):
         form, tag = matching_form(key[0]).lower(), key[1]
-        known[key] = _CLITIC_LEMMAS.get((form, tag), form)
+        fresh[key] = _CLITIC_LEMMAS.get((form, tag), form)
         letter = wordnet_pos(tag)
         if letter is not None and (form, tag) not in _CLITIC_LEMMAS:
             new.append(key)
@@ -316,7 +317,8 @@ def lemmas(sentences: Sequence[Words], tags: Sequence[Words]) -> list[tuple[str,
             letters.append(letter)
     for key, lemma in zip(new, net.morphy_all(forms, letters), strict=True):
         if lemma:
-            known[key] = lemma
+            fresh[key] = lemma
+    known.update(fresh)
     found = map(known.__getitem__, tagged)
     by_sentence: list[tuple[str, ...]] = []
     for words in sentences:

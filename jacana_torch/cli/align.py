@@ -1,8 +1,9 @@
 """`jacana-torch align`: align pairs in batches, in several processes, and write one alignment for each.
 
 This process reads and writes. On a CPU, workers align the batches; another device has this process to itself, and
-the workers annotate for it. A bad line ends the run after everything before it was written; with --skip-bad it
-gives an empty alignment, so that line n of the output always belongs to line n of the input.
+the workers annotate for it. A bad line, or a pair that cannot be aligned, ends the run after everything before it
+was written; with --skip-bad it gives an empty alignment, so that line n of the output always belongs to line n of
+the input.
 """
 
 from __future__ import annotations
@@ -10,17 +11,19 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ..errors import ConfigError, CorpusError, JacanaError
+from ..errors import ConfigError, CorpusError, JacanaError, PairError
 from . import at_least_one, presentable
 
 if TYPE_CHECKING:
     from rich.progress import Progress
 
+    from ..corpora import SkipBad, Source
     from ..types import Example
     from .loading import Aligning, Batch, Outcome
 
@@ -35,7 +38,8 @@ examples:
 
 Raw text (source TAB target, or source ||| target) is tokenised first: links count those tokens, which
 --to jsonl shows. With --pretokenized, tokens are separated by spaces. Other formats bring their own tokens.
-Output has one line per input line; with --skip-bad, a bad line gives an empty alignment."""
+Output has one line per input line; with --skip-bad, a bad line gives an empty alignment. A line is also bad
+if its pair is beyond one of the limits (--max-...), which keep time and memory within bounds."""
 
 FIRST_BATCH = 32  # pairs; aligned before workers start, so that there is an answer soon
 LAST_BATCHES = 128  # pairs; smaller batches cost more per pair
@@ -43,6 +47,8 @@ USUAL_CELLS = (
     312  # source times target tokens of a pair; a batch of longer pairs has fewer, as memory goes by cells
 )
 LONGEST_GATHERING = 0.5  # seconds that a pair waits for others
+# Limits of pairs (`model.Limits`), and what they are.
+LIMITS = {"letters": "letters of a token", "tokens": "tokens of a sentence", "cells": "source times target tokens"}
 SHOWN_AFTER, REDRAWN_AFTER = 1.0, 0.1  # seconds; a single pair at a prompt should give its links alone
 
 
@@ -68,6 +74,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--workers", type=at_least_one, metavar="N", help="worker processes (one per CPU)")
     parser.add_argument("--skip-bad", action="store_true", help="write an empty alignment for a bad line")
+    for name, about in LIMITS.items():
+        parser.add_argument(f"--max-{name}", type=at_least_one, metavar="N", help=f"{about} ({{limit of {name}}})")
     parser.add_argument("--output", metavar="FILE", help="a file, written completely or not at all (stdout)")
 
 
@@ -91,6 +99,7 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.symmetrize,
         arguments.confidence,
         tokenise=not arguments.pretokenized,
+        limits=_limits(arguments),
     )
     _ = work.model  # report mistakes before anything is written, and share the model with forked workers
     if workers is None:
@@ -98,14 +107,21 @@ def run(arguments: argparse.Namespace) -> int:
 
         workers = 1 if opened.may_stall else parallel.available()
     size = partial(_size, arguments.batch_size, workers, opened.fraction)
-    outcomes = _outcomes(work, _batches(examples, size, arguments.batch_size * USUAL_CELLS), workers)
+    lines: deque[int | None] = deque()
+    batches = _batches(_noted(examples, opened, lines), size, arguments.batch_size * USUAL_CELLS)
+    outcomes = _outcomes(work, batches, workers)
     if sys.stderr.isatty() and not (output is None and sys.stdout.isatty()):
         outcomes = _with_progress(outcomes, opened.fraction)
     with closing(outcomes):
-        write(_aligned(outcomes), output or "-", to, links_only=True)
+        write(_aligned(outcomes, opened.name, lines, bad), output or "-", to, links_only=True)
     if bad is not None and bad.count:
         sys.stderr.write(f"jacana-torch: {presentable(bad.report())}\nEach got an empty alignment.\n")
     return 0
+
+
+def _limits(arguments: argparse.Namespace) -> dict[str, int]:
+    given = {name: vars(arguments)[f"max_{name}"] for name in LIMITS}
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def _output_format(to: str | None, output: str | None, confidence: bool) -> str:
@@ -195,13 +211,36 @@ def _batches(
         yield batch
 
 
-def _aligned(outcomes: Iterable[tuple[Batch, list[Outcome]]]) -> Iterator[Example]:
-    """Yield each pair with its alignment; flush stdout after each batch, as a reader may wait for it."""
-    from ..types import Example
+def _noted(
+    examples: Iterable[Example | None], source: Source, lines: deque[int | None]
+) -> Iterator[Example | None]:
+    """Pass the examples on, and append the line of each: a pair may turn out to be bad much later."""
+    for example in examples:
+        if example is not None:
+            lines.append(source.line)
+        yield example
+
+
+def _aligned(
+    outcomes: Iterable[tuple[Batch, list[Outcome]]], file: str, lines: deque[int | None], bad: SkipBad | None
+) -> Iterator[Example]:
+    """Yield each pair with its alignment; flush stdout after each batch, as a reader may wait for it.
+
+    A pair that could not be aligned is an error with its line, which `bad` replaces by an empty pair.
+    """
+    from ..types import Alignment, Example
 
     for batch, found in outcomes:
         for pair, (retokenised, alignment) in zip(batch, found, strict=True):
-            yield Example(pair if retokenised is None else retokenised, alignment)
+            line = lines.popleft()
+            if not isinstance(alignment, PairError):
+                yield Example(pair if retokenised is None else retokenised, alignment)
+                continue
+            error = CorpusError(alignment.reason, file, line)
+            if bad is None:
+                raise error
+            if (instead := bad(error)) is not None:
+                yield Example(instead.pair, Alignment(len(instead.pair.source), len(instead.pair.target)))
         sys.stdout.flush()
 
 

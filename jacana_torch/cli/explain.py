@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ..errors import ConfigError
+from ..errors import ConfigError, PairError
 from . import at_least_one
 
 if TYPE_CHECKING:
@@ -59,6 +59,8 @@ def run(arguments: argparse.Namespace) -> int:
         chosen_model(arguments.model), symmetrize=arguments.symmetrize, tokenise=not arguments.pretokenized
     )
     (pair,) = work.prepare([SentencePair(source, target)])
+    if isinstance(pair, PairError):
+        raise pair
     for side, sentence in (("source", pair.source), ("target", pair.target)):
         if not len(sentence):
             raise ConfigError(f"the {side} sentence has no words to explain")

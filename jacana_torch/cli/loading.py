@@ -5,19 +5,24 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..annotate.tokens import tokenized
+from ..errors import CorpusError, MissingLayer, PairError
 from ..types import Alignment, Sentence, SentencePair
 
 if TYPE_CHECKING:
     from ..model.model import Model
 
+Result = TypeVar("Result")
 Batch = list[SentencePair]
-# The pair, if its tokens differ from those of the pair that was given, and its alignment.
-Outcome = tuple[SentencePair | None, Alignment]
+# A pair that is annotated, or why it cannot be aligned.
+Ready = SentencePair | PairError
+# The pair, if its tokens differ from those of the pair that was given, and its alignment or why it has none.
+Outcome = tuple[SentencePair | None, Alignment | PairError]
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # their numbers in glibc's malloc.h
 _KEPT = 128 << 20  # bytes that may stay free at the end of the heap
@@ -44,6 +49,7 @@ class Aligning:
     symmetrize: str | None = None
     confidence: bool = False
     tokenise: bool = True
+    limits: Mapping[str, int] = field(default_factory=dict)  # other than the usual ones, by name
 
     @cached_property
     def model(self) -> Model:
@@ -56,6 +62,7 @@ class Aligning:
             from ..model import persist
 
             loaded = persist.load(self.name, device=self.device)
+            loaded.limits = replace(loaded.limits, **self.limits)
             if "torch" in sys.modules:  # most models do without
                 sys.modules["torch"].set_num_threads(1)
         finally:
@@ -70,24 +77,64 @@ class Aligning:
     def __call__(self, batch: Batch) -> list[Outcome]:
         return self.finish(batch, self.prepare(batch))
 
-    def prepare(self, batch: Batch) -> Batch:
+    def prepare(self, batch: Batch) -> list[Ready]:
         """Tokenise and annotate the pairs as the aligner needs them."""
-        pairs = list(map(tokenized if self.tokenise else SentencePair.without_text, batch))
+        ready: list[Ready] = []
+        for pair in map(tokenized if self.tokenise else SentencePair.without_text, batch):
+            try:
+                self.model.limits.check(pair)
+                ready.append(pair)
+            except PairError as error:
+                ready.append(error)
         # A side without words has no links, and annotators need not know empty sentences.
-        worded: list[SentencePair] = list(filter(has_words, pairs))
-        ready = iter(self.model.prepare(worded))
-        return [next(ready) if has_words(pair) else pair for pair in pairs]
+        return _where_words(self.model.prepare, ready)
 
-    def finish(self, batch: Batch, ready: Batch) -> list[Outcome]:
+    def finish(self, batch: Batch, ready: Sequence[Ready]) -> list[Outcome]:
         """Align prepared pairs."""
-        worded = list(filter(has_words, ready))
-        found = iter(self.model.align(worded, self.symmetrize, self.confidence) if worded else ())
+        align = partial(self.model.align, symmetrize=self.symmetrize, confidence=self.confidence)
         outcomes: list[Outcome] = []
-        for given, pair in zip(batch, ready, strict=True):
-            alignment = next(found) if has_words(pair) else Alignment(len(pair.source), len(pair.target))
+        for given, pair, found in zip(batch, ready, _where_words(align, ready), strict=True):
+            if isinstance(pair, PairError):
+                outcomes.append((None, pair))
+                continue
+            if isinstance(found, SentencePair):  # without words
+                found = Alignment(len(pair.source), len(pair.target))
             same = given.source.tokens == pair.source.tokens and given.target.tokens == pair.target.tokens
-            outcomes.append((None if same else _retokenised(given, pair), alignment))
+            outcomes.append((None if same else _retokenised(given, pair), found))
         return outcomes
+
+
+def _where_words(function: Callable[[Batch], Sequence[Result]], ready: Sequence[Ready]) -> list[Result | Ready]:
+    """Return what the function makes of the pairs with words; errors and pairs without words stay as they are."""
+    worded = [pair for pair in ready if isinstance(pair, SentencePair) and has_words(pair)]
+    found = iter(_each(function, worded))
+    return [next(found) if isinstance(pair, SentencePair) and has_words(pair) else pair for pair in ready]
+
+
+def _each(function: Callable[[Batch], Sequence[Result]], pairs: Batch) -> list[Result | PairError]:
+    """Return what the function makes of all pairs at once; an error takes the place of a pair that causes one."""
+    try:
+        return list(function(pairs)) if pairs else []
+    except PairError as error:
+        reason = error.reason
+    except MissingLayer as error:
+        reason = str(error)
+    except MemoryError as error:
+        reason = f"out of memory ({error}): split long texts"
+    if len(pairs) == 1:
+        return [PairError(reason)]
+    half = len(pairs) // 2
+    return [*_each(function, pairs[:half]), *_each(function, pairs[half:])]
+
+
+def all_good(results: Sequence[Result | PairError], file: str) -> list[Result]:
+    """Return the results; the first pair that has an error instead is an error."""
+    good: list[Result] = []
+    for number, result in enumerate(results, start=1):
+        if isinstance(result, PairError):
+            raise CorpusError(f"pair {number}: {result.reason}", file)
+        good.append(result)
+    return good
 
 
 def has_words(pair: SentencePair) -> bool:

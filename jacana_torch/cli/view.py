@@ -54,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
     from .. import corpora
     from ..types import Example
     from ..view import page
-    from .loading import Aligning
+    from .loading import Aligning, all_good
 
     gold, predicted, model = arguments.gold, arguments.predicted, arguments.model
     examples = list(corpora.read(gold, arguments.from_))
@@ -65,10 +65,10 @@ def run(arguments: argparse.Namespace) -> int:
         # Text without links is tokenised first: no links count its tokens yet.
         tokenise = examples[0].gold is None
         work = Aligning(model, symmetrize=arguments.symmetrize, confidence=True, tokenise=tokenise)
-        ready = work.prepare([example.pair for example in examples])
+        ready = all_good(work.prepare([example.pair for example in examples]), gold)
         examples = [Example(pair, example.gold) for pair, example in zip(ready, examples, strict=True)]
         if found is None:
-            found = [alignment for _, alignment in work.finish(ready, ready)]
+            found = all_good([alignment for _, alignment in work.finish(ready, ready)], gold)
         why = _reasons(work.model, ready, arguments.symmetrize)
     names = [_named(name) for name in (gold, predicted or model) if name is not None]
     if found is not None and examples[0].gold is None:

@@ -76,6 +76,7 @@ class Source:
 
     def __init__(self, source: Readable) -> None:
         self.pauses = False
+        self.line: int | None = None  # that was read last, of formats that have lines
         self._opened: IO[bytes] | None = None
         self._read: Callable[[int], bytes]
         self.name = name_of(source, "<stdin>")
@@ -155,9 +156,11 @@ class Source:
             if b"\n" in block:
                 *lines, rest = b"".join(parts).split(b"\n")
                 parts = [rest]
-                yield from enumerate(lines, start=number)
+                for self.line, line in enumerate(lines, start=number):
+                    yield self.line, line
                 number += len(lines)
         if last := b"".join(parts):
+            self.line = number
             yield number, last
 
     def decode(self, number: int, raw: bytes) -> str:

@@ -92,7 +92,7 @@ def _read(source: Source) -> Iterator[Example | CorpusError]:
         while True:
             if window.peek() != "{":
                 raise window.error(f"expected an object {{…}} and not {_here(window)}")
-            line = window.line
+            source.line = line = window.line
             text = window.take_object()
             item: Example | CorpusError
             try:

@@ -57,6 +57,7 @@ def _clean(line: str) -> str:
 
 
 def _parse_block(source: Source, block: Sequence[tuple[int, bytes]]) -> Example | CorpusError:
+    source.line = block[0][0]
     try:
         # Blank lines at the end separate blocks; a blank line inside is an empty premise.
         while len(block) > 3 and not _clean(source.decode(*block[-1])):

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..errors import ConfigError
+from ..errors import PairError
 from ..types import SentencePair
 from ..util.geometry import Geometry, Ints
 from .padded_grid import PaddedGrid
@@ -212,7 +212,7 @@ def grids(pairs: Sequence[SentencePair], most_cells: int) -> Iterator[tuple[list
     n_target = list(map(len, map(attrgetter("target"), pairs)))
     for m, n in zip(n_source, n_target, strict=True):
         if m * n > LARGEST_PAIR or (m and n and max(m, n) > LONGEST_SIDE):
-            raise ConfigError(
+            raise PairError(
                 f"a pair of {m} x {n} tokens is too large ({LARGEST_PAIR:,} cells and {LONGEST_SIDE:,} tokens a "
                 "side are the limits): split it into sentences"
             )

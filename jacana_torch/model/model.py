@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import filterfalse
 from typing import TYPE_CHECKING
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING
 from ..aligners.base import Aligner, CannotExplain, Directional, Explains, LinksOnly
 from ..annotate import Annotator
 from ..annotate.tokens import tokenize
-from ..errors import ConfigError, JacanaError
+from ..errors import ConfigError, JacanaError, PairError, PairTypeError
 from ..types import PROVIDERS, Alignment, Sentence, SentencePair, resources_of
 
 if TYPE_CHECKING:
@@ -21,16 +22,73 @@ Side = str | Sequence[str] | Sentence
 Pair = SentencePair | tuple[Side, Side]
 Annotate = Callable[[Sequence[SentencePair]], list[SentencePair]]
 
+_LONGEST_QUOTE = 60
+_NO_LIST = (str, bytes, Mapping, Set)  # iterable, but no list of sentences or tokens
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How large pairs may be: more takes minutes and gigabytes, and mostly comes of a mistake in the data.
+
+    `letters` of a token, `tokens` of a sentence, and `cells` of a pair: its source tokens times its target tokens.
+    """
+
+    letters: int = 1000
+    tokens: int = 3000
+    cells: int = 4_000_000
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if not value > 0:
+                raise ConfigError(f"limits: {name}={value} has to be above 0")
+
+    def check(self, pair: SentencePair) -> None:
+        """Raise a PairError if the pair is too large, or if something in it is not text."""
+        m, n = len(pair.source), len(pair.target)
+        if m and n and (m * n > self.cells or max(m, n) > self.tokens):
+            raise PairError(
+                f"a pair of {m} x {n} tokens is too large ({self.cells:,} cells and {self.tokens:,} tokens a side "
+                "are the limits): split it into sentences"
+            )
+        for name, sentence in (("source", pair.source), ("target", pair.target)):
+            self._check_tokens(name, sentence.tokens)
+            for layer, values in sentence.layers.items():
+                self._check_tokens(f"{name}'s layer {layer}", list(filter(_is_string, values)))
+
+    def _check_tokens(self, name: str, tokens: Sequence[str]) -> None:
+        try:
+            text = " ".join(tokens)
+            is_text = text.isascii() or bool(text.encode("utf-8"))
+        except (TypeError, UnicodeEncodeError):
+            is_text = False
+        if not (is_text and (len(text) <= self.letters or max(map(len, tokens)) <= self.letters)):
+            for number, token in enumerate(tokens, start=1):
+                self._check_token(f"token {number} of the {name}", token)
+
+    def _check_token(self, name: str, token: str) -> None:
+        if not isinstance(token, str):
+            raise PairTypeError(f"{name} is {described(token)}, not a string")
+        if len(token) > self.letters:
+            raise PairError(
+                f"{name} has {len(token):,} letters and begins with {token[:20]!r}; the limit is "
+                f"{self.letters:,}: split it, or leave it out"
+            )
+        if _SURROGATE.search(token):
+            raise PairError(f"{name} is {described(token)}, with half of a surrogate pair, which is no text")
+
 
 @dataclass
 class Model:
     """Aligns pairs of sentences.
 
     `annotate` fills the layers that `aligner` reads. Pairs that have these layers already are not annotated again.
+    Pairs beyond the `limits` are errors.
     """
 
     aligner: Aligner
     annotate: Annotate | None = None
+    limits: Limits = field(default_factory=Limits)
 
     def __post_init__(self) -> None:
         if not isinstance(self.aligner, Aligner):
@@ -65,9 +123,9 @@ class Model:
         for name in self.resources:
             resources.path(name)  # raises MissingResource, which says how to install it
 
-    def prepare(self, pairs: Sequence[Pair]) -> list[SentencePair]:
+    def prepare(self, pairs: Iterable[Pair]) -> list[SentencePair]:
         """Tokenise strings, and annotate the pairs that lack a layer that the aligner reads."""
-        ready = list(map(as_pair, pairs))
+        ready = checked(pairs, self.limits)
         required = set(self.aligner.requires)
         if self.annotate is None or not required:
             return ready
@@ -82,7 +140,7 @@ class Model:
         return ready
 
     def align(
-        self, pairs: Sequence[Pair], symmetrize: str | None = None, confidence: bool = True
+        self, pairs: Iterable[Pair], symmetrize: str | None = None, confidence: bool = True
     ) -> list[Alignment]:
         """Align each pair, in order.
 
@@ -107,9 +165,12 @@ class Model:
 
     def explain(self, pair: Pair, symmetrize: str | None = None) -> Explanation:
         """Say why words are linked and others are not: `.link(i, j)`, `.links()`, `.to_dict()`, `.to_text()`."""
-        return next(self.explanations([pair], symmetrize))
+        try:
+            return next(self.explanations([pair], symmetrize))
+        except PairError as error:
+            raise type(error)(error.reason) from None
 
-    def explanations(self, pairs: Sequence[Pair], symmetrize: str | None = None) -> Iterator[Explanation]:
+    def explanations(self, pairs: Iterable[Pair], symmetrize: str | None = None) -> Iterator[Explanation]:
         """Explain many pairs, in order, which is faster than one by one.
 
         If the aligner cannot give reasons, each explanation has a note that says so. An explanation keeps the
@@ -136,24 +197,69 @@ class Model:
             )
 
 
+def checked(pairs: Iterable[Pair], limits: Limits) -> list[SentencePair]:
+    """Return the pairs with sentences for strings and lists; a PairError with the number of the first bad one.
+
+    Nothing has been computed by then, so a bad pair changes nothing in a model.
+    """
+    if isinstance(pairs, (str, bytes, Mapping, SentencePair)) or not _is_iterable(pairs):
+        raise PairTypeError(f"pairs is {described(pairs)}, not a list of pairs, as in [(source, target)]")
+    ready: list[SentencePair] = []
+    for number, given in enumerate(pairs, start=1):
+        try:
+            pair = as_pair(given)
+            limits.check(pair)
+        except PairError as error:
+            raise type(error)(error.reason, number) from None
+        ready.append(pair)
+    return ready
+
+
 def as_pair(pair: Pair) -> SentencePair:
     """A pair of two sides. Strings are tokenised; lists are taken as tokens."""
     if isinstance(pair, SentencePair):
+        for name, sentence in (("source", pair.source), ("target", pair.target)):
+            if not isinstance(sentence, Sentence):
+                raise PairTypeError(f"the {name} of the SentencePair is {described(sentence)}, not a Sentence")
         return pair
-    if isinstance(pair, str) or len(pair) != 2:
-        raise ConfigError(f"a pair is two sentences, each a string or a list of tokens, not {str(pair)[:80]!r}")
-    return SentencePair(_as_sentence(pair[0]), _as_sentence(pair[1]))
+    if isinstance(pair, _NO_LIST) or not _is_iterable(pair):
+        raise PairTypeError(f"the pair is {described(pair)}, not two sentences, as in (source, target)")
+    sides = tuple(pair)
+    if len(sides) != 2:
+        raise PairTypeError(f"the pair is {described(pair)}: {len(sides)} values instead of a source and a target")
+    return SentencePair(_as_sentence("source", sides[0]), _as_sentence("target", sides[1]))
 
 
-def _as_sentence(side: Side) -> Sentence:
+def _as_sentence(name: str, side: Side) -> Sentence:
     if isinstance(side, Sentence):
         return side
     if isinstance(side, str):
         return Sentence(tokenize(side), text=side)
-    tokens = tuple(side)
-    if not all(isinstance(token, str) for token in tokens):
-        raise ConfigError(f"tokens are strings; got {str(side)[:80]!r}")
-    return Sentence(tokens)
+    if isinstance(side, _NO_LIST) or not _is_iterable(side):
+        raise PairTypeError(f"the {name} is {described(side)}, not a string or a list of tokens")
+    return Sentence(tuple(side))
+
+
+def _is_string(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _is_iterable(value: object) -> bool:
+    try:
+        iter(value)  # type: ignore[call-overload]
+    except TypeError:
+        return False
+    return True
+
+
+def described(value: object) -> str:
+    """Say what a value is, for an error message."""
+    if value is None:
+        return "None"
+    kind = type(value).__name__
+    article = "an" if kind[0].lower() in "aeiou" else "a"
+    shown = repr(value)
+    return f"{article} {kind} ({shown if len(shown) <= _LONGEST_QUOTE else shown[:_LONGEST_QUOTE] + '...'})"
 
 
 def _explain(model: Model, symmetrize: str | None, alignment: Alignment) -> Explanation:

@@ -17,7 +17,7 @@ from ...crf.arrays import usable_device
 from ...crf.states import POLICIES
 from ...encoders import checkpoint
 from ...encoders.pieces import READINGS
-from ...errors import ConfigError, ModelError
+from ...errors import ConfigError, ModelError, PairError
 from ...features.api import EdgeFamily, NodeFamily
 from ...features.featureset import FeatureSet
 from ...types import Alignment, Example, SentencePair, trusted
@@ -220,7 +220,7 @@ class Neural:
         for pair in pairs:
             m, n = len(pair.source), len(pair.target)
             if m * n > LARGEST_PAIR:
-                raise ConfigError(
+                raise PairError(
                     f"a pair of {m} x {n} tokens is more than the neural aligner takes ({LARGEST_PAIR:,} cells): "
                     "split it into sentences"
                 )

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ...aligners.base import Step, TrainingReport, Watcher, learnable
-from ...errors import ConfigError, ModelError
+from ...errors import ConfigError, ModelError, PairError
 from ...types import Alignment, Example, SentencePair, trusted
 from ...util.batches import by_size
 from .injective_search import Model, search
@@ -185,10 +185,10 @@ def injective(gold: Alignment, problem: Problem, identical: int) -> np.ndarray:
 
 
 def _size(pair: SentencePair) -> int:
-    """The number of cells; a pair that does not fit in memory is a ConfigError."""
+    """The number of cells; a pair that does not fit in memory is a PairError."""
     m, n = len(pair.source), len(pair.target)
     if (m + 1) ** 2 * n > LARGEST_PAIR:
-        raise ConfigError(
+        raise PairError(
             f"a pair of {m} x {n} tokens has more than {LARGEST_PAIR:,} choices of two links, which is too large: "
             "split it into sentences"
         )

@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from ...aligners.base import State, Step, TrainingReport, Watcher
-from ...errors import ConfigError
+from ...errors import ConfigError, PairError
 from ...evaluate import score
 from ...features.api import Block, NodeBlocks
 from ...features.families.kinds import KINDS, kind_of_words
@@ -120,7 +120,7 @@ def _size(pair: SentencePair) -> int:
     """The cells of a pair. More than LARGEST_PAIR would take hours, so they are an error."""
     m, n = len(pair.source), len(pair.target)
     if m * n > LARGEST_PAIR:
-        raise ConfigError(
+        raise PairError(
             f"a pair of {m} x {n} tokens exceeds the limit of {LARGEST_PAIR:,} cells: split it into sentences"
         )
     return m * n

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...errors import ConfigError
+from ...errors import ConfigError, PairError
 from ...types import Alignment, SentencePair, trusted
 from ...util.batches import by_size
 from ...util.geometry import starts
@@ -80,7 +80,7 @@ class Ted:
         source, target = problem.trees
         entries = source.entries * target.entries
         if entries.max() > LARGEST_PAIR:
-            raise ConfigError(_too_large(pairs[int(entries.argmax())], int(entries.max())))
+            raise PairError(_too_large(pairs[int(entries.argmax())], int(entries.max())))
         if entries.sum() > AT_ONCE and len(pairs) > 1:
             half = len(pairs) // 2
             return self._edited(pairs[:half]) + self._edited(pairs[half:])
@@ -141,5 +141,5 @@ def _too_large(pair: SentencePair, entries: int) -> str:
 def _size(pair: SentencePair) -> int:
     size = len(pair.source) * len(pair.target)
     if size > LARGEST_PAIR:
-        raise ConfigError(_too_large(pair, size))
+        raise PairError(_too_large(pair, size))
     return size

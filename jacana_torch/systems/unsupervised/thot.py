@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ...aligners.base import State, TrainingReport, Watcher
-from ...errors import ConfigError, MissingResource, ModelError
+from ...errors import ConfigError, MissingResource, ModelError, PairError
 from ...resources.unfinished import unfinished
 from ...types import Alignment, Example, SentencePair, trusted
 from .translation_table import FORMS, WordPair, lexicon, numbered, read_text, words_of
@@ -144,7 +144,7 @@ class Thot:
             return Alignment(m, n)
         model = self._model()
         if max(m, n) > model.max_sentence_length:
-            raise ConfigError(
+            raise PairError(
                 f"a pair of {m} x {n} tokens exceeds the limit of thot's {self.model}, "
                 f"{model.max_sentence_length} tokens per side: split it into sentences"
             )

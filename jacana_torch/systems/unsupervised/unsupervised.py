@@ -17,7 +17,7 @@ import torch
 from ...aligners.base import State, Step, TrainingReport, Watcher
 from ...aligners.bidirectional import Bidirectional
 from ...crf.arrays import usable_device
-from ...errors import ConfigError, ModelError
+from ...errors import ConfigError, ModelError, PairError
 from ...types import Alignment, Example, SentencePair, trusted
 from ...util.batches import by_size
 from .em import Counted, Direction, Settings, agreed, iterate, separate
@@ -235,7 +235,7 @@ def _at_least(*settings: tuple[str, int, int]) -> None:
 def _cells(m: int, n: int) -> int:
     """The cells of a pair of so many tokens, which are limited."""
     if max(m, n) > LONGEST:
-        raise ConfigError(
+        raise PairError(
             f"a pair of {m} x {n} tokens exceeds the limit of {LONGEST:,} tokens per side: split it into sentences"
         )
     return m * n
