@@ -118,7 +118,7 @@ def build_parser(names: Sequence[str]) -> argparse.ArgumentParser:
 
 
 class Help(argparse.RawDescriptionHelpFormatter):
-    """Fills in names of formats and symmetrizers, and usual limits, which only --help has to look up."""
+    """Fills in the names of formats and symmetrizers, which only --help has to look up."""
 
     def _get_help_string(self, action: argparse.Action) -> str:
         from ..corpora import can_align, can_read, can_write, formats
@@ -131,19 +131,10 @@ class Help(argparse.RawDescriptionHelpFormatter):
             "{written}": lambda: formats(can_write),
             "{aligned}": lambda: formats(can_align),
             "{symmetrizers}": lambda: [name.replace("_", "-") for name in names()],
-            "{limit of letters}": lambda: _usual_limit("letters"),
-            "{limit of tokens}": lambda: _usual_limit("tokens"),
-            "{limit of cells}": lambda: _usual_limit("cells"),
         }
         for name, known in lists.items():
             text = text.replace(name, ", ".join(known())) if name in text else text
         return text
-
-
-def _usual_limit(name: str) -> tuple[str]:
-    from ..model.model import Limits
-
-    return (f"{vars(Limits())[name]:,}",)
 
 
 def at_least_one(text: str) -> int:

@@ -47,8 +47,12 @@ USUAL_CELLS = (
     312  # source times target tokens of a pair; a batch of longer pairs has fewer, as memory goes by cells
 )
 LONGEST_GATHERING = 0.5  # seconds that a pair waits for others
-# Limits of pairs (`model.Limits`), and what they are.
-LIMITS = {"letters": "letters of a token", "tokens": "tokens of a sentence", "cells": "source times target tokens"}
+# What `model.Limits` limits, and the usual limits, as importing those would take --help too long.
+LIMITS = {
+    "letters": "letters of a token (1,000)",
+    "tokens": "tokens of a sentence (3,000)",
+    "cells": "cells of a pair, source times target tokens (4,000,000)",
+}
 SHOWN_AFTER, REDRAWN_AFTER = 1.0, 0.1  # seconds; a single pair at a prompt should give its links alone
 
 
@@ -75,7 +79,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--workers", type=at_least_one, metavar="N", help="worker processes (one per CPU)")
     parser.add_argument("--skip-bad", action="store_true", help="write an empty alignment for a bad line")
     for name, about in LIMITS.items():
-        parser.add_argument(f"--max-{name}", type=at_least_one, metavar="N", help=f"{about} ({{limit of {name}}})")
+        parser.add_argument(f"--max-{name}", type=at_least_one, metavar="N", help=about)
     parser.add_argument("--output", metavar="FILE", help="a file, written completely or not at all (stdout)")
 
 
