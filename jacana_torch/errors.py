@@ -8,6 +8,12 @@ from __future__ import annotations
 from typing import Any
 
 
+def quote(text: object, length: int = 60) -> str:
+    """Quote what the user wrote for an error message: control characters escaped, and cut if it is long."""
+    shown = repr(str(text)[: length + 1])
+    return shown if len(shown) <= length + 2 else shown[:length] + "…'"
+
+
 class JacanaError(Exception):
     """A mistake in the input or the set-up that the user can correct."""
 

@@ -277,10 +277,14 @@ def trusted(
 
 @dataclass(frozen=True)
 class Example:
-    """A pair and its gold alignment; `gold` is None for unaligned text."""
+    """A pair and its gold alignment; `gold` is None for unaligned text.
+
+    `extra` holds the other keys of its record, which nothing reads, for formats that can write them again.
+    """
 
     pair: SentencePair
     gold: Alignment | None = None
+    extra: Mapping[str, Any] | None = None
 
     def flip(self) -> Example:
-        return Example(self.pair.flip(), self.gold.flip() if self.gold is not None else None)
+        return Example(self.pair.flip(), self.gold.flip() if self.gold is not None else None, self.extra)

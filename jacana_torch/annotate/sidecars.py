@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..errors import ConfigError, CorpusError
+from ..errors import ConfigError, CorpusError, quote
+from ..util.json_values import encodable, identifier, parse_object, shown
 
 Values = tuple[Any, ...]
 _SIDES = ("source", "target")
+_BLANKS = " \t\r"  # any other white space may be a token
+_HEAD = re.compile(r"[0-9]{1,9}")
 _ENTITY = re.compile(r"(?P<label>.+)-(?P<last>[BIES])\Z|(?P<first>[BIES])-(?P<rest>.+)\Z")  # PERSON-B or B-PERSON
 
 
@@ -35,15 +37,13 @@ def read_parse_jsonl(path: Path) -> list[Record]:
     """Read one JSON object per pair: source_pos, source_heads (1-based), source_deprels, source_lemma_auto, ..."""
     records = []
     for number, line in _lines(path):
-        if not line.strip():
+        if not line.strip(_BLANKS):
             continue
         try:
-            row = json.loads(line)
+            row = parse_object(line)
+            name = identifier(row, "id")
         except ValueError as error:
-            raise CorpusError(f"this is not JSON: {error}", str(path), number) from None
-        if not isinstance(row, dict):
-            raise CorpusError(f"an object is expected, not {line[:40]!r}", str(path), number)
-        name = None if row.get("id") is None else str(row["id"])
+            raise CorpusError(str(error), str(path), number) from None
         for side in _SIDES:
             record = Record(str(path), number, side=side, id=name)
             record.layers.update(_json_layers(record, row))
@@ -59,7 +59,12 @@ def _json_layers(record: Record, row: dict[str, Any]) -> dict[str, Values]:
             continue
         kind = int if key == "heads" else str
         if not isinstance(found, list) or not all(type(value) is kind for value in found):
-            raise record.error(f"{record.side}_{key} must be a list of {kind.__name__}, not {str(found)[:60]!r}")
+            raise record.error(f"{record.side}_{key} must be a list of {kind.__name__}, not {shown(found)}")
+        if kind is str:
+            try:
+                encodable("".join(found))
+            except ValueError as error:
+                raise record.error(f"{record.side}_{key}: {error}") from None
         values[key] = found
     if not values:
         raise record.error(f"there is no {record.side}_pos or any other layer of the {record.side}")
@@ -109,7 +114,7 @@ def read_conllu(path: Path) -> list[Record]:
             if re.fullmatch(r"\d+[-.]\d+", columns[0]):
                 continue  # a multiword token or an empty node
             if columns[0] != str(len(rows) + 1):
-                message = f"token number {len(rows) + 1} is expected, not {columns[0]!r}"
+                message = f"token number {len(rows) + 1} is expected, not {quote(columns[0])}"
                 raise CorpusError(message, str(path), number + offset)
             rows.append((number + offset, columns))
         if rows:
@@ -141,7 +146,7 @@ def entities(values: Sequence[str], record: Record) -> tuple[str, ...]:
     for value in values:
         found = _ENTITY.match(value)
         if value != "O" and not found:
-            raise record.error(f"{value!r} is not an entity tag: expected O, PERSON-B or B-PERSON")
+            raise record.error(f"{quote(value)} is not an entity tag: expected O, PERSON-B or B-PERSON")
         if found:
             letter, label = found["last"] or found["first"], found["label"] or found["rest"]
             value = f"{'B' if letter in 'BS' else 'I'}-{label}"
@@ -153,15 +158,14 @@ def _zero_based(record: Record, heads: Sequence[int]) -> tuple[int, ...]:
     """Convert heads counted from 1, with 0 for a root, to heads counted from 0, with -1 for a root."""
     for token, head in enumerate(heads, start=1):
         if not 0 <= head <= len(heads) or head == token:
-            raise record.error(f"token {token} of {len(heads)} cannot have the head {head}")
+            raise record.error(f"token {token} of {len(heads)} cannot have the head {str(head)[:20]}")
     return tuple(head - 1 for head in heads)
 
 
 def _integer(path: Path, line: int, value: str) -> int:
-    try:
-        return int(value)
-    except ValueError:
-        raise CorpusError(f"a head is a number, not {value[:40]!r}", str(path), line) from None
+    if not _HEAD.fullmatch(value):
+        raise CorpusError(f"a head is a number, not {quote(value, 40)}", str(path), line)
+    return int(value)
 
 
 def _blocks(path: Path) -> Iterator[tuple[int, int, list[str]]]:
@@ -169,7 +173,7 @@ def _blocks(path: Path) -> Iterator[tuple[int, int, list[str]]]:
     block, first = 0, 0
     lines: list[str] = []
     for number, line in [*_lines(path), (0, "")]:
-        if line.strip():
+        if line.strip(_BLANKS):
             first = first if lines else number
             lines.append(line)
         elif lines:

@@ -34,6 +34,8 @@ examples:
   jacana-torch resources
   jacana-torch COMMAND --help"""
 
+# Help of --header and --no-header.
+HEADER = "whether the first line names columns instead of holding a pair (its words decide)"
 
 if TYPE_CHECKING:
 

@@ -12,13 +12,13 @@ import argparse
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import closing
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..errors import ConfigError, CorpusError, JacanaError, PairError
-from . import at_least_one, presentable
+from . import HEADER, at_least_one, presentable
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from ..corpora import SkipBad, Source
     from ..types import Example
     from .loading import Aligning, Batch, Outcome
+
+    Kept = tuple[int | None, Mapping[str, Any] | None]  # the line and the other keys of a pair
 
 ABOUT = "Align sentence pairs."
 EXAMPLES = """
@@ -80,6 +82,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--skip-bad", action="store_true", help="write an empty alignment for a bad line")
     for name, about in LIMITS.items():
         parser.add_argument(f"--max-{name}", type=at_least_one, metavar="N", help=about)
+    parser.add_argument("--header", action=argparse.BooleanOptionalAction, help=HEADER)
     parser.add_argument("--output", metavar="FILE", help="a file, written completely or not at all (stdout)")
 
 
@@ -95,7 +98,8 @@ def run(arguments: argparse.Namespace) -> int:
         symmetrizer(arguments.symmetrize)  # report a misspelt name before anything is loaded
     empty = Example(SentencePair(Sentence(()), Sentence(())))
     bad = SkipBad(instead=empty) if arguments.skip_bad else None
-    opened = Source(source)
+    unwritable = None if bad is None else _emptied(bad)
+    opened = Source(source, arguments.header)
     examples = read_live(opened, arguments.from_ or ("text" if source == "-" else None), on_bad=bad)
     work = Aligning(
         chosen_model(arguments.model),
@@ -111,13 +115,14 @@ def run(arguments: argparse.Namespace) -> int:
 
         workers = 1 if opened.may_stall else parallel.available()
     size = partial(_size, arguments.batch_size, workers, opened.fraction)
-    lines: deque[int | None] = deque()
-    batches = _batches(_noted(examples, opened, lines), size, arguments.batch_size * USUAL_CELLS)
+    kept: deque[Kept] = deque()
+    batches = _batches(_noted(examples, opened, kept), size, arguments.batch_size * USUAL_CELLS)
     outcomes = _outcomes(work, batches, workers)
     if sys.stderr.isatty() and not (output is None and sys.stdout.isatty()):
         outcomes = _with_progress(outcomes, opened.fraction)
     with closing(outcomes):
-        write(_aligned(outcomes, opened.name, lines, bad), output or "-", to, links_only=True)
+        aligned = _aligned(outcomes, opened.name, kept, bad)
+        write(aligned, output or "-", to, links_only=True, on_bad=unwritable)
     if bad is not None and bad.count:
         sys.stderr.write(f"jacana-torch: {presentable(bad.report())}\nEach got an empty alignment.\n")
     return 0
@@ -126,6 +131,20 @@ def run(arguments: argparse.Namespace) -> int:
 def _limits(arguments: argparse.Namespace) -> dict[str, int]:
     given = {name: vars(arguments)[f"max_{name}"] for name in LIMITS}
     return {name: value for name, value in given.items() if value is not None}
+
+
+def _emptied(bad: SkipBad) -> Callable[[CorpusError], Example]:
+    """Return what counts a pair that cannot be written, and writes an empty alignment instead."""
+    from ..types import Alignment, Example, Sentence, SentencePair
+
+    nothing = Sentence(())
+    empty = Example(SentencePair(nothing, nothing), Alignment(0, 0))
+
+    def instead(error: CorpusError) -> Example:
+        bad(error)
+        return empty
+
+    return instead
 
 
 def _output_format(to: str | None, output: str | None, confidence: bool) -> str:
@@ -215,18 +234,16 @@ def _batches(
         yield batch
 
 
-def _noted(
-    examples: Iterable[Example | None], source: Source, lines: deque[int | None]
-) -> Iterator[Example | None]:
-    """Pass the examples on, and append the line of each: a pair may turn out to be bad much later."""
+def _noted(examples: Iterable[Example | None], source: Source, kept: deque[Kept]) -> Iterator[Example | None]:
+    """Pass the examples on, and append what is kept of each: a pair may turn out to be bad much later."""
     for example in examples:
         if example is not None:
-            lines.append(source.line)
+            kept.append((source.line, example.extra))
         yield example
 
 
 def _aligned(
-    outcomes: Iterable[tuple[Batch, list[Outcome]]], file: str, lines: deque[int | None], bad: SkipBad | None
+    outcomes: Iterable[tuple[Batch, list[Outcome]]], file: str, kept: deque[Kept], bad: SkipBad | None
 ) -> Iterator[Example]:
     """Yield each pair with its alignment; flush stdout after each batch, as a reader may wait for it.
 
@@ -236,9 +253,9 @@ def _aligned(
 
     for batch, found in outcomes:
         for pair, (retokenised, alignment) in zip(batch, found, strict=True):
-            line = lines.popleft()
+            line, extra = kept.popleft()
             if not isinstance(alignment, PairError):
-                yield Example(pair if retokenised is None else retokenised, alignment)
+                yield Example(pair if retokenised is None else retokenised, alignment, extra)
                 continue
             error = CorpusError(alignment.reason, file, line)
             if bad is None:

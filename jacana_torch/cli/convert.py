@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from . import presentable
+from . import HEADER, presentable
 
 ABOUT = "Rewrite aligned pairs in another format."
 EXAMPLES = """
@@ -20,14 +20,19 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("output", metavar="OUT", help="a file, or - for stdout")
     parser.add_argument("--from", dest="from_", metavar="F", help="format of IN: {read} (guessed)")
     parser.add_argument("--to", metavar="F", help="format of OUT: {written} (guessed from its name)")
-    parser.add_argument("--skip-bad", action="store_true", help="leave out bad items, and report how many")
+    parser.add_argument(
+        "--skip-bad", action="store_true", help="leave out what cannot be read or written, and report how much"
+    )
+    parser.add_argument("--header", action=argparse.BooleanOptionalAction, help=HEADER)
 
 
 def run(arguments: argparse.Namespace) -> int:
     from .. import corpora
 
     skip = corpora.SkipBad() if arguments.skip_bad else None
-    number = corpora.convert(arguments.input, arguments.output, arguments.from_, arguments.to, on_bad=skip)
+    number = corpora.convert(
+        arguments.input, arguments.output, arguments.from_, arguments.to, on_bad=skip, header=arguments.header
+    )
     sys.stderr.write(f"jacana-torch: {number} pairs\n")
     if skip is not None and skip.count:
         sys.stderr.write(f"jacana-torch: {presentable(skip.report())}\n")

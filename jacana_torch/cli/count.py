@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from . import at_least_one
+from . import HEADER, at_least_one
 
 if TYPE_CHECKING:
     from ..types import SentencePair
@@ -27,6 +27,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--window", type=at_least_one, default=2, metavar="N", help="words on either side (2)")
     parser.add_argument("--min-count", type=at_least_one, default=2, metavar="N", help="leave out rarer words (2)")
     parser.add_argument("--from", dest="from_", metavar="F", help="format of IN: {read} (guessed)")
+    parser.add_argument("--header", action=argparse.BooleanOptionalAction, help=HEADER)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -35,7 +36,8 @@ def run(arguments: argparse.Namespace) -> int:
     from ..features.counted_vectors import count_vectors
 
     contexts = arguments.contexts
-    pairs: Iterable[SentencePair] = (example.pair for example in corpora.read(arguments.input, arguments.from_))
+    examples = corpora.read(arguments.input, arguments.from_, header=arguments.header)
+    pairs: Iterable[SentencePair] = (example.pair for example in examples)
     if contexts == "dependency":
         from ..annotate.spacy import SpacyAnnotator
 

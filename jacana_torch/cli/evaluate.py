@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..errors import ConfigError, CorpusError
+from . import HEADER
 
 if TYPE_CHECKING:
     from ..evaluate.agreement import AgreementReport
@@ -56,6 +57,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rounds", type=int, default=10_000, metavar="N", help="rounds of resampling (10000)")
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="seed of resampling (1)")
     parser.add_argument("--from", dest="from_", metavar="F", help="format of GOLD: {read} (guessed)")
+    parser.add_argument("--header", action=argparse.BooleanOptionalAction, help=f"of GOLD: {HEADER}")
     parser.add_argument("--predicted-from", metavar="F", help="format of PREDICTED: {formats} (guessed)")
 
 
@@ -69,7 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
             raise ConfigError(f"--by {split}: choose some of {', '.join(SPLITS)}")
     if arguments.agreement and (least or by or arguments.sym):
         raise ConfigError("--agreement compares annotators: --fail-under, --by and --sym do not apply")
-    gold = _gold(arguments.gold, arguments.from_)
+    gold = _gold(arguments.gold, arguments.from_, arguments.header)
     found = _predictions(gold, arguments.predicted, arguments.predicted_from)
     if arguments.agreement:
         from ..evaluate.agreement import AgreementReport
@@ -85,10 +87,10 @@ def run(arguments: argparse.Namespace) -> int:
     return _fails(report, least)
 
 
-def _gold(path: str, format: str | None) -> list[Example]:
+def _gold(path: str, format: str | None, header: bool | None = None) -> list[Example]:
     from .. import corpora
 
-    examples = list(corpora.read(path, format))
+    examples = list(corpora.read(path, format, header=header))
     for number, example in enumerate(examples, start=1):
         if example.gold is None:
             raise CorpusError(f"pair {number} has no links to score against", path)

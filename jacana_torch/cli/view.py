@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ..errors import CorpusError
+from . import HEADER
 
 if TYPE_CHECKING:
     from ..explain import Choice, Explanation
@@ -47,6 +48,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--title", metavar="T", help="heading of the page (the names of the files)")
     parser.add_argument("--from", dest="from_", metavar="F", help="format of FILE: {read} (guessed)")
+    parser.add_argument("--header", action=argparse.BooleanOptionalAction, help=f"of FILE: {HEADER}")
     parser.add_argument("--predicted-from", metavar="F", help="format of FILE2: {formats} (guessed)")
 
 
@@ -57,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
     from .loading import Aligning, all_good
 
     gold, predicted, model = arguments.gold, arguments.predicted, arguments.model
-    examples = list(corpora.read(gold, arguments.from_))
+    examples = list(corpora.read(gold, arguments.from_, header=arguments.header))
     _check(examples, gold, predicted is not None or model is not None)
     found = None if predicted is None else corpora.align_to(examples, predicted, arguments.predicted_from)
     why = None

@@ -11,39 +11,42 @@ JACANA_TRUST lists its package. Without a name, the format is guessed from the n
 from __future__ import annotations
 
 import importlib
+import logging
 import pkgutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from ..errors import ConfigError, CorpusError
-from ..types import Alignment, Example
+from ..errors import ConfigError, CorpusError, quote
+from ..types import Alignment, Example, Link
 from ..util.build import trusted
 from ._files import (
-    BOM,
     CannotHold,
-    Links,
     Readable,
     Source,
     TextSource,
     Writable,
+    each_written,
     name_of,
     per_line,
-    quote,
     write_chunks,
 )  # fmt: skip
 
 __all__ = [
     "CannotHold", "Format", "SkipBad", "Source", "align_to", "can_align", "can_read", "can_write", "convert",
-    "format_for_writing", "format_named", "formats", "guess", "per_line", "read", "read_live", "write",
-    "write_chunks",
+    "each_written", "format_for_writing", "format_named", "formats", "guess", "per_line", "read", "read_live",
+    "write", "write_chunks",
 ]  # fmt: skip
 
-_HEAD_LINES = 50
+log = logging.getLogger(__name__)
+
+_MOST_NAMED = 8  # keys that a message names
 
 OnBad = Callable[[CorpusError], Example | None]
 Read = Callable[[Source], Iterator[Example | CorpusError | None]]
-Write = Callable[[Iterable[Example]], Iterator[str]]
+Write = Callable[[Iterable[Example]], Iterator[str | CannotHold]]
+# Sure and possible links of a line that has no text.
+Links = tuple[list[Link], list[Link]]
 # Links of sentences by number, and the line where each begins; and errors of lines whose sentence is unknown.
 Numbered = dict[int, "tuple[int, Callable[[int, int], Alignment]]"]
 
@@ -55,14 +58,16 @@ class Format:
     `sniff`             tells whether the first lines (blank ones left out) look like the format
     `read`              yields Examples, and a CorpusError in place of a bad one; raises one if it cannot go on.
                         None: files have no text
-    `write`             yields pieces of text; raises CannotHold for an example that cannot be written.
-                        None: files can only be read
+    `write`             yields pieces of text, and a CannotHold in place of an example that cannot be written;
+                        raises one if it cannot go on. None: files can only be read
     `write_links`       as `write`, without the text
     `read_links`        yields the links of files without text, one item per line
     `read_numbered`     the same for lines that name their sentence
     `suffixes`          endings of file names besides the name of the format
     `holds_links`       whether alignments can be written, and
     `holds_confidence`  whether the confidence of their links can
+    `header`            whether the first line may name the columns (`per_line` leaves it out)
+    `left_out`          names the keys of an example's `extra` that cannot be written. None: none can
     """
 
     sniff: Callable[[Sequence[str]], bool]
@@ -74,6 +79,8 @@ class Format:
     suffixes: tuple[str, ...] = ()
     holds_links: bool = True
     holds_confidence: bool = False
+    header: bool = False
+    left_out: Callable[[Example], Iterable[str]] | None = None
 
 
 def formats(fits: Callable[[Format], bool] | None = None) -> tuple[str, ...]:
@@ -121,7 +128,7 @@ def _unknown(name: str, advice: str = "") -> ConfigError:
     return ConfigError(f"there is no corpus format {quote(name)}; there are {', '.join(formats())}{advice}")
 
 
-def _by_suffix(name: str) -> list[str]:
+def by_suffix(name: str) -> list[str]:
     lowered, names = name.lower().removesuffix(".gz"), formats()
     _, dot, ending = lowered.rpartition(".")
     if dot and ending in names:  # without importing the others
@@ -129,46 +136,22 @@ def _by_suffix(name: str) -> list[str]:
     return [each for each in names if lowered.endswith(format_named(each).suffixes)]
 
 
-def head_lines(head: bytes) -> list[str]:
-    """Return the whole lines among a file's first bytes that are not blank; a cut off line only if it is alone."""
-    lines = [each.removesuffix("\r") for each in head.decode("utf-8", "replace").removeprefix(BOM).split("\n")]
-    cut_off = bool(lines[-1])
-    filled = [line for line in lines if line.strip(f" \t{BOM}")]
-    return (filled[:-1] if cut_off and len(filled) > 1 else filled)[:_HEAD_LINES]
+def guess(name: str | None, head: bytes, header: bool | None = None) -> str:
+    """Return the format that the ending of the name says, else the first lines; a CorpusError if neither does.
 
-
-def guess(name: str | None, head: bytes) -> str:
-    """Return the format that the ending of the name says, else the first lines; a CorpusError if neither does."""
-    named = _by_suffix(name or "")
+    `header` says whether the first line names columns (None: its words decide).
+    """
+    named = by_suffix(name or "")
     if len(named) == 1:
         return named[0]
-    lines = head_lines(head)
-    if not lines and not named:
-        return "text"  # only blank lines: in any format, this is as many empty pairs
-    fitting = [each for each in named or formats() if format_named(each).sniff(lines)]
-    if len(fitting) == 1:
-        return fitting[0]
-    if fitting:
-        wrong = f"this could be {' or '.join(fitting)}"
-    else:
-        wrong = "cannot tell the format" + _why(lines)
-    raise CorpusError(f"{wrong}: say which with --from (one of {', '.join(formats())})", name or "<stream>")
+    from ._guess import guess_by_lines
 
-
-def _why(lines: Sequence[str]) -> str:
-    """Say where the lines stop being in the format of the first line, if that is in any."""
-    if not lines:
-        return ""
-    known = [each for each in formats() if format_named(each).sniff(lines[:1])]
-    for k in range(1, len(lines) if known else 0):
-        if not any(format_named(each).sniff(lines[: k + 1]) for each in known):
-            return f": the first lines could be {' or '.join(known)}, but not {quote(lines[k])}"
-    return f" from the first line, {quote(lines[0])}"
+    return guess_by_lines(name, named, head, header)
 
 
 def format_for_writing(name: str) -> str:
     """Return the format that the name of a file to write stands for."""
-    named = _by_suffix(name)
+    named = by_suffix(name)
     if len(named) == 1:
         return named[0]
     wrong = f"the name could stand for {' or '.join(named)}" if named else "the name does not say the format"
@@ -204,15 +187,21 @@ class SkipBad:
 
 
 def read(
-    source: Readable, format: str | None = None, *, on_bad: OnBad | None = None, text: TextSource | None = None
+    source: Readable,
+    format: str | None = None,
+    *,
+    on_bad: OnBad | None = None,
+    text: TextSource | None = None,
+    header: bool | None = None,
 ) -> Iterator[Example]:
     """Yield the examples of a path, of "-" (standard input) or of a stream, compressed by gzip or not.
 
     A bad item raises its CorpusError. `on_bad`, if given, gets the error instead, and what it returns, unless that
     is None, replaces the item. `text` is for files of links alone (pharaoh, talp, naacl): a corpus file with the
-    pairs, or a tuple of two files with one sentence per line.
+    pairs, or a tuple of two files with one sentence per line. `header` says whether the first line names columns
+    instead of holding a pair; by default, its words decide.
     """
-    opened = Source(source)
+    opened = Source(source, header)
     items = _items(opened, format, text)
     return cast(Iterator[Example], _deliver(items, opened, on_bad))  # only read_live asks for pauses
 
@@ -229,8 +218,11 @@ def _items(
     source: Source, name: str | None, text: TextSource | None = None
 ) -> Iterator[Example | CorpusError | None]:
     try:
-        name = name if name is not None else guess(source.name, source.head)
+        name = name if name is not None else guess(source.name, source.head, source.header)
         format = format_named(name)
+        if source.header and (not format.header or text is not None):
+            able = ", ".join(formats(lambda one: one.header))
+            raise ConfigError(f"files of {name} do not name their columns: only those of {able} have a header")
         if text is not None:
             from ._beside import read_beside
 
@@ -274,12 +266,19 @@ def align_to(gold: Sequence[Example], predicted: Readable, format: str | None = 
 
 
 def write(
-    examples: Iterable[Example], target: Writable, format: str | None = None, *, links_only: bool = False
+    examples: Iterable[Example],
+    target: Writable,
+    format: str | None = None,
+    *,
+    links_only: bool = False,
+    on_bad: OnBad | None = None,
 ) -> int:
     """Write the examples and return how many: to a path all or nothing, to standard output if `target` is "-".
 
     `links_only` leaves out the text if the format can (pharaoh, talp), as aligners print their links. An example
-    that the format cannot hold is a CorpusError.
+    that the format cannot hold is a CorpusError. `on_bad`, if given, gets the error instead, and what it returns,
+    unless that is None, is written in place of the example. Keys of records that the format cannot hold are left
+    out, and logged once.
     """
     name = name_of(target)
     format = format if format is not None else format_for_writing(name)
@@ -287,21 +286,84 @@ def write(
     writer = found.write_links if links_only and found.write_links is not None else found.write
     if writer is None:
         raise CorpusError(f"{format} can be read, but not written: choose another format with --to", name)
-    count, current = 0, None
+    alone = writer is found.write_links
+    writing = _Writing(examples, name, on_bad, None if alone else found.left_out)
+    write_chunks(writing.pieces(writer, header=found.header and not alone), target)
+    writing.report(format)
+    return writing.count
 
-    def counted() -> Iterator[Example]:
-        nonlocal count, current
-        for current in examples:
-            count += 1
-            yield current
 
-    try:
-        write_chunks(writer(counted()), target)
-    except CannotHold as error:
-        pair_id = current.pair.id if current is not None else None
-        which = f"pair {count}" + (f" ({quote(pair_id)})" if pair_id is not None else "")
-        raise CorpusError(f"{which}: {error}", name) from None
-    return count
+class _Writing:
+    """Examples on their way through a writer: which of them is bad, what takes its place, and what is left out."""
+
+    def __init__(
+        self,
+        examples: Iterable[Example],
+        file: str,
+        on_bad: OnBad | None,
+        left_out: Callable[[Example], Iterable[str]] | None,
+    ) -> None:
+        self._examples, self._file, self._on_bad, self._left_out = examples, file, on_bad, left_out
+        self._current: Example | None = None
+        self._position = 0  # of the current example, from 1
+        self._instead: Example | None = None
+        self._lost: dict[str, int] = {}  # how many examples had each key
+        self.count = 0  # of examples that are written
+
+    def _given(self) -> Iterator[Example]:
+        for example in self._examples:
+            self._current = example
+            self._position += 1
+            self.count += 1
+            if example.extra:
+                for key in example.extra if self._left_out is None else self._left_out(example):
+                    self._lost[key] = self._lost.get(key, 0) + 1
+            yield example
+            if self._instead is not None:
+                self.count += 1
+                yield self._instead
+                self._instead = None
+
+    def pieces(self, writer: Write, header: bool) -> Iterator[str]:
+        """Yield the text; `header` tells whether a reader of it may take the first line for names of columns."""
+        first = header
+        try:
+            for piece in writer(self._given()):
+                if isinstance(piece, CannotHold):
+                    self._bad(piece)
+                    continue
+                if first:
+                    from ._header import NAMED, opens_with_names
+
+                    first = False
+                    if opens_with_names(piece):
+                        yield NAMED
+                yield piece
+        except CannotHold as error:
+            raise self._error(error) from None
+
+    def _bad(self, reason: CannotHold) -> None:
+        if self._on_bad is None or self._instead is not None:  # what replaces an example must be writable
+            raise self._error(reason)
+        self.count -= 1
+        self._instead = self._on_bad(self._error(reason))
+
+    def _error(self, reason: CannotHold) -> CorpusError:
+        pair_id = self._current.pair.id if self._current is not None else None
+        which = f"pair {self._position}" + (f" ({quote(pair_id)})" if pair_id is not None else "")
+        return CorpusError(f"{which}: {reason}", self._file)
+
+    def report(self, format: str) -> None:
+        """Log which keys were left out."""
+        if not self._lost:
+            return
+        named = ", ".join(quote(key) for key in list(self._lost)[:_MOST_NAMED])
+        more = f" and {len(self._lost) - _MOST_NAMED} more" if len(self._lost) > _MOST_NAMED else ""
+        able = " or ".join(formats(lambda one: one.left_out is not None))
+        log.warning(
+            "left out %s%s of %d pairs: %s cannot hold these keys of the input (%s can)",
+            named, more, max(self._lost.values()), format, able,
+        )  # fmt: skip
 
 
 def convert(
@@ -313,8 +375,10 @@ def convert(
     on_bad: OnBad | None = None,
     text: TextSource | None = None,
     links_only: bool = False,
+    header: bool | None = None,
 ) -> int:
-    """Read one file and write another; return the number of pairs."""
+    """Read one file and write another; return how many pairs. `on_bad` gets what cannot be read or written."""
     # Known before anything is read, so that a wrong name costs nothing.
     to = to if to is not None else format_for_writing(name_of(target))
-    return write(read(source, from_, on_bad=on_bad, text=text), target, to, links_only=links_only)
+    examples = read(source, from_, on_bad=on_bad, text=text, header=header)
+    return write(examples, target, to, links_only=links_only, on_bad=on_bad)

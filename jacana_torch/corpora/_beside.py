@@ -10,10 +10,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
 from typing import Any
 
-from ..errors import CorpusError
+from ..errors import CorpusError, quote
 from ..types import Alignment, Example, Sentence, SentencePair
-from . import Format, Numbered, format_named, formats, guess, head_lines
-from ._files import Links, Readable, Source, TextSource, columns, linked, per_line, quote, split_tokens
+from . import Format, Links, Numbered, format_named, formats, guess
+from ._files import Readable, Source, TextSource, columns, linked, per_line, split_tokens
+from ._guess import head_lines
 
 _TAGGED = re.compile(r"[ \t]*<s\s+snum=\"?([0-9]{1,9})\"?\s*>(.*)</s>[ \t]*", re.IGNORECASE)
 

@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import IO, Any, TypeVar
 
-from ..errors import CorpusError
+from ..errors import CorpusError, quote
 from ..types import Alignment, Example, Link, SentencePair
 
 Readable = str | os.PathLike[str] | IO[bytes] | IO[str]
@@ -32,26 +32,14 @@ Writable = Readable
 TextSource = Readable | tuple[Readable, Readable]
 T = TypeVar("T")
 
-# Sure and possible links of a line that has no text.
-Links = tuple[list[Link], list[Link]]
-
 BOM = "\ufeff"
 _BLOCK = 1 << 16  # bytes
 _PATIENCE = 0.02  # seconds: a busy machine's pipe is empty for less, and nobody notices so short a wait
 _LONGEST_HEAD = 1 << 20  # bytes
+_HEADER_BLANKS = 6  # in a line that names columns, at most
 _GZIP = b"\x1f\x8b"
-_SURE = re.compile(r" *(?:[0-9]{1,9}-[0-9]{1,9}(?: +|$))*")
-_EITHER = re.compile(r" *(?:[0-9]{1,9}[-p][0-9]{1,9}(?: +|$))*")
-_LINK = re.compile(r"([0-9]+)([-p])([0-9]+)")
 _SPACE = re.compile(r"[ \t]+")
 _BARS = re.compile(r"(?<![^ ])\|\|\|(?![^ ])")
-_ANY_LINKS = re.compile(r" *[0-9]+[-p][0-9]+( +[0-9]+[-p][0-9]+)* *")
-
-
-def quote(text: object, length: int = 60) -> str:
-    """Quote what the user wrote for an error message: control characters escaped, and cut if it is long."""
-    shown = repr(str(text)[: length + 1])
-    return shown if len(shown) <= length + 2 else shown[:length] + "…'"
 
 
 class _Prepended:
@@ -71,11 +59,12 @@ class Source:
     """An open corpus file: `name` for messages, `head` to guess its format from, `lines()` or `chunks()`.
 
     With `pauses` set, `lines()` yields None when nothing has come for a moment. `may_stall` is true if the writer
-    may wait for an answer before it goes on, and pauses cannot be noticed.
+    may wait for an answer before it goes on, and pauses cannot be noticed. `header` says whether the first line
+    names columns; if it is None, its words decide.
     """
 
-    def __init__(self, source: Readable) -> None:
-        self.pauses = False
+    def __init__(self, source: Readable, header: bool | None = None) -> None:
+        self.pauses, self.header = False, header
         self.line: int | None = None  # that was read last, of formats that have lines
         self._opened: IO[bytes] | None = None
         self._read: Callable[[int], bytes]
@@ -105,10 +94,16 @@ class Source:
 
     def _first_line(self) -> bytes:
         """Read at least the first line that is not blank, unless it is endless."""
-        head = b""
-        while b"\n" not in head.lstrip() and len(head) < _LONGEST_HEAD and (more := self._read(_BLOCK)):
-            head += more
-        return head
+        parts: list[bytes] = []
+        size, filled = 0, False
+        while size < _LONGEST_HEAD and (more := self._read(_BLOCK)):
+            parts.append(more)
+            size += len(more)
+            more = more if filled else more.lstrip()
+            filled = bool(more)
+            if b"\n" in more:
+                break
+        return b"".join(parts)
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
@@ -270,10 +265,36 @@ class CannotHold(ValueError):
     """A format cannot write this example; the message says what and why."""
 
 
+def each_written(examples: Iterable[Example], write: Callable[[Example, int], str]) -> Iterator[str | CannotHold]:
+    """Yield the text of each example, or in its place why it has none.
+
+    `write` gets the example and its number among those that are written, from 1.
+    """
+    number = 1
+    for example in examples:
+        piece: str | CannotHold
+        try:
+            piece = write(example, number)
+            if not piece.isascii():
+                piece.encode("utf-8")
+            number += 1
+        except CannotHold as error:
+            piece = error
+        except UnicodeEncodeError as error:
+            half = error.object[error.start]
+            piece = CannotHold(
+                f"this format cannot hold {half!r}, which is half a surrogate pair and no character"
+            )
+        yield piece
+
+
 def per_line(
-    source: Source, parse: Callable[[str], T], *, skip_blank: bool = False
+    source: Source, parse: Callable[[str], T], *, skip_blank: bool = False, header: bool = False
 ) -> Iterator[T | CorpusError | None]:
-    """Parse each line; a ValueError becomes a CorpusError in place of the item, and a pause of the source None."""
+    """Parse each line; a ValueError becomes a CorpusError in place of the item, and a pause of the source None.
+
+    `header` tells whether the first line of such files may name the columns, which leaves it out.
+    """
     for numbered in source.lines():
         if numbered is None:
             yield None
@@ -281,7 +302,9 @@ def per_line(
         number, raw = numbered
         try:
             line = source.decode(number, raw)
-            if skip_blank and not line.strip():
+            if skip_blank and not line.strip(" \t\r"):
+                continue
+            if number == 1 and header and takes_header(source, line):
                 continue
             item: T | CorpusError = parse(line)
         except CorpusError as error:
@@ -291,16 +314,23 @@ def per_line(
         yield item
 
 
+def takes_header(source: Source, line: str) -> bool:
+    """Whether the first line names the columns; a ValueError if it names them in another order."""
+    if source.header is not None:
+        return source.header
+    if line.count(" ") > _HEADER_BLANKS:  # a sentence: most files need no list of names
+        return False
+    from ._header import recognised
+
+    return recognised(columns(line), source.name)
+
+
 def columns(line: str) -> list[str]:
     if "\t" in line:
         return line.split("\t")
     if "|||" in line:
         return [column.strip(" ") for column in _BARS.split(line)]
     return [line]
-
-
-def looks_like_links(text: str) -> bool:
-    return _ANY_LINKS.fullmatch(text) is not None
 
 
 def split_tokens(text: str) -> tuple[str, ...]:
@@ -329,37 +359,9 @@ def _blame(tokens: Sequence[str], forbidden: Iterable[str]) -> None:
             raise CannotHold("this format cannot hold an empty token")
 
 
-def parse_links(text: str, *, possible: bool = True) -> tuple[list[Link], list[Link]]:
-    """Parse links such as `0-0 1p2` into sure and possible ones; without `possible`, `ipj` is an error."""
-    if not (_EITHER if possible else _SURE).fullmatch(text):
-        for piece in _SPACE.split(text.strip(" \t")):
-            if not _EITHER.fullmatch(piece):
-                raise ValueError(
-                    f"{quote(piece)} is not a link: a link is two positions, counted from 0, as in 0-0"
-                )
-            if not _SURE.fullmatch(piece) and not possible:
-                raise ValueError(
-                    f"{quote(piece)} is a possible link, which only the format talp can hold (--from talp)"
-                )
-        text = text.replace("\t", " ")
-    if "p" not in text:
-        return [(int(i), int(j)) for i, _, j in _LINK.findall(text)], []
-    sure: list[Link] = []
-    maybe: list[Link] = []
-    for i, mark, j in _LINK.findall(text):
-        (sure if mark == "-" else maybe).append((int(i), int(j)))
-    return sure, maybe
-
-
-def linked(pair: SentencePair, links: Links) -> Alignment:
+def linked(pair: SentencePair, links: tuple[Iterable[Link], Iterable[Link]]) -> Alignment:
     """Make an alignment of sure and possible links; a ValueError if they are out of range."""
     return Alignment(len(pair.source), len(pair.target), frozenset(links[0]), frozenset(links[1]))
-
-
-def format_links(sure: Iterable[Link], possible: Iterable[Link] = ()) -> str:
-    """Write links in reading order, `i-j` for sure and `ipj` for possible ones."""
-    marked = dict.fromkeys(possible, "p") | dict.fromkeys(sure, "-")
-    return " ".join([f"{i}{marked[i, j]}{j}" for i, j in sorted(marked)])
 
 
 def alignment_of(example: Example) -> Alignment:

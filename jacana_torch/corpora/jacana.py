@@ -1,20 +1,22 @@
 """The format jacana: a JSON array of {"id", "name", "source", "target", "sureAlign", "possibleAlign"}.
 
-The sentences are strings, the links strings of `i-j`, counted from 0. The array is read object by object, so a
-corpus need not fit into memory; an object that is wrong inside can be skipped, an error between objects cannot.
+The links are written as strings of `i-j`, counted from 0, and the sentences of aligned pairs as strings. Objects
+may also be as in jsonl: `jsonl.py` says what they may hold. The array is read object by object, so a corpus
+need not fit into memory; an object that is wrong inside can be skipped, an error between objects cannot.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from ..errors import CorpusError
-from ..types import Example, Sentence, SentencePair
-from . import Format
-from ._files import Source, alignment_of, format_links, join_tokens, linked, parse_links, quote, split_tokens
-from .jsonl import identifier, parse_object, string
+from ..errors import CorpusError, quote
+from ..types import Example
+from ..util.json_values import parse_object
+from . import CannotHold, Format
+from ._files import Source, alignment_of, each_written, join_tokens
+from .jsonl import example_of, json_of, left_out, text_or_tokens
+from .pharaoh import format_links
 
 _BLANK = re.compile(r"[ \t\r\n]*")
 _PIECE = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}"]', re.DOTALL)
@@ -96,7 +98,7 @@ def _read(source: Source) -> Iterator[Example | CorpusError]:
             text = window.take_object()
             item: Example | CorpusError
             try:
-                item = _parse(text)
+                item = example_of(parse_object(text), "id", "name")
             except ValueError as error:
                 item = CorpusError(str(error), source.name, line)
             yield item
@@ -118,38 +120,28 @@ def _here(window: _Window) -> str:
     return quote(window.text[window.at : window.at + 100]) if window.peek() else "the end of the file"
 
 
-def _parse(text: str) -> Example:
-    item = parse_object(text)
-    source, target = string(item, "source"), string(item, "target")
-    pair = SentencePair(
-        Sentence(split_tokens(source)), Sentence(split_tokens(target)), identifier(item, "id", "name")
-    )
-    if item.get("sureAlign") is None and item.get("possibleAlign") is None:
-        return Example(pair)
-    sure, maybe = (
-        parse_links(string(item, name), possible=False)[0] if item.get(name) is not None else []
-        for name in ("sureAlign", "possibleAlign")
-    )
-    return Example(pair, linked(pair, (sure, maybe)))
-
-
-def _write(examples: Iterable[Example]) -> Iterator[str]:
+def _write(examples: Iterable[Example]) -> Iterator[str | CannotHold]:
     before = "[\n"
-    for example in examples:
-        yield before + _format(example)
+    for piece in each_written(examples, _format):
+        if isinstance(piece, CannotHold):
+            yield piece
+            continue
+        yield before + piece
         before = ",\n"
     yield "[]\n" if before == "[\n" else "\n]\n"
 
 
-def _format(example: Example) -> str:
+def _format(example: Example, number: int) -> str:
     pair = example.pair
-    item = {} if pair.id is None else {"id": pair.id, "name": pair.id}
-    item["source"], item["target"] = join_tokens(pair.source.tokens), join_tokens(pair.target.tokens)
-    if example.gold is not None:
+    item: dict[str, object] = {} if pair.id is None else {"id": pair.id, "name": pair.id}
+    if example.gold is None:
+        item["source"], item["target"] = (text_or_tokens(side, False) for side in (pair.source, pair.target))
+    else:
         gold = alignment_of(example)
+        item["source"], item["target"] = join_tokens(pair.source.tokens), join_tokens(pair.target.tokens)
         item["sureAlign"], item["possibleAlign"] = format_links(gold.sure), format_links(gold.possible)
-    lines = json.dumps(item, ensure_ascii=False, indent=4)
+    lines = json_of(item, example, indent=4)
     return "\n".join("    " + line for line in lines.split("\n"))
 
 
-FORMAT = Format(sniff=_sniff, read=_read, write=_write, suffixes=(".json",))
+FORMAT = Format(sniff=_sniff, read=_read, write=_write, suffixes=(".json",), left_out=left_out)

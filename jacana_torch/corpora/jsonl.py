@@ -1,23 +1,33 @@
 """The format jsonl: one JSON object per line, {"id", "source", "target", "sure", "possible"}; it holds everything.
 
-`source` and `target` are lists of tokens, or strings that are split at spaces. `sure` and `possible` are lists of
-[i, j], counted from 0; without both, the pair is unaligned. Optional are "confidence" {"i-j": p}, "score", and
-annotation layers "source_pos", "target_lemma"… with one value per token. Other keys and blank lines are ignored.
+A side is a string, to be tokenised, or a list of tokens. Links count tokens: in a record with links, the tokens of
+a string are what its spaces separate. Links are `sure` and `possible`, lists of [i, j], or `sureAlign` and
+`possibleAlign`, strings of `i-j`, all counted from 0; without any, the pair is unaligned. An aligned record may
+have "confidence" {"i-j": p} and "score". Lists "source_pos", "target_lemma", ... are annotation layers, with one
+value per token. Other keys are kept in `Example.extra`. Blank lines are ignored.
+
+The objects of a JSON array (jacana.py) are read in the same way.
 """
 
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from ..types import Alignment, Example, Link, Sentence, SentencePair
-from . import Format
-from ._files import CannotHold, alignment_of, linked, parse_links, per_line, quote, split_tokens
+from ..errors import quote
+from ..types import PROVIDERS, Alignment, Example, Link, Sentence, SentencePair
+from ..util.json_values import SCALARS, encodable, field, identifier, number, parse_object, shown, writable
+from . import CannotHold, Format
+from ._files import alignment_of, each_written, linked, per_line, split_tokens
+from .pharaoh import parse_links
 
-_SCALARS = (str, int, float, bool, type(None))
+_SPELT = {"sure": "sureAlign", "possible": "possibleAlign"}
+_OF_LINKS = (*_SPELT, *_SPELT.values())
+_OF_ALIGNMENTS = ("confidence", "score")
+_KNOWN = frozenset(("id", "source", "target", *_OF_LINKS))
+_FARTHEST = 10**9  # position of a token
 
 
 def _sniff(lines: Sequence[str]) -> bool:
@@ -25,73 +35,107 @@ def _sniff(lines: Sequence[str]) -> bool:
 
 
 def _parse(line: str) -> Example:
-    item = parse_object(line)
-    aligned = item.get("sure") is not None or item.get("possible") is not None
-    pair = SentencePair(
-        _sentence(item, "source", aligned), _sentence(item, "target", aligned), identifier(item, "id")
-    )
+    return example_of(parse_object(line), "id")
+
+
+def example_of(item: Mapping[str, Any], *ids: str) -> Example:
+    """Make an example of a record; `ids` are the keys that may hold its id."""
+    aligned = any(item.get(name) is not None for name in _OF_LINKS)
+    extra = _extra(item, aligned)
+    source, target = (_sentence(item, side, aligned, extra) for side in ("source", "target"))
+    pair = SentencePair(source, target, identifier(item, *ids))
+    for name in ids[1:]:
+        if extra.get(name) in ("", None, pair.id):
+            extra.pop(name, None)
     if not aligned:
-        return Example(pair)
+        return Example(pair, None, extra or None)
     gold = linked(pair, (_links(item, "sure"), _links(item, "possible")))
     if "confidence" in item or "score" in item:
         score = item.get("score")
         confidence = _confidence(item.get("confidence") or {}, gold)
         score = number(score, "'score'") if score is not None else None
         gold = Alignment(gold.n_source, gold.n_target, gold.sure, gold.possible, confidence, score)
-    return Example(pair, gold)
+    return Example(pair, gold, extra or None)
 
 
-def _sentence(item: Mapping[str, Any], side: str, aligned: bool) -> Sentence:
+def _extra(item: Mapping[str, Any], aligned: bool) -> dict[str, Any]:
+    """Return the keys that are not read; `_layers` takes out those of layers."""
+    extra = {}
+    for key, value in item.items():
+        if key in _KNOWN or (aligned and key in _OF_ALIGNMENTS):
+            continue
+        if key == "links" and not aligned:
+            raise ValueError(
+                "'links' does not say whether they are sure: name the key 'sure' or 'possible', a list of [i, j] "
+                "counted from 0"
+            )
+        extra[encodable(key)] = writable(value, key)
+    return extra
+
+
+def _sentence(item: Mapping[str, Any], side: str, aligned: bool, extra: dict[str, Any]) -> Sentence:
     value = field(item, side)
     if isinstance(value, str):
         # Links belong to tokens: if there are links the split is final, and the text has no more use.
         tokens, text = split_tokens(encodable(value)), None if aligned else value
-    elif isinstance(value, list) and set(map(type, value)) <= {str}:
+    elif isinstance(value, list):
+        if not set(map(type, value)) <= {str}:
+            raise ValueError(f"{side!r} should be a list of tokens, which are strings, and is {shown(value)}")
         encodable("".join(value))
         if "" in value:
             raise ValueError(f"token {value.index('')} of {side!r} is empty")
         tokens, text = tuple(value), None
     else:
-        raise ValueError(f"{side!r} should be a list of tokens or a string and is {shown(value)}")
-    return Sentence(tokens, _layers(item, side, len(tokens)), text)
+        raise ValueError(f"{side!r} should be a string or a list of tokens and is {shown(value)}")
+    return Sentence(tokens, _layers(extra, side, len(tokens)), text)
 
 
-def _layers(item: Mapping[str, Any], side: str, length: int) -> dict[str, tuple[Any, ...]]:
-    layers = {}
-    for key, values in item.items():
-        if not key.startswith(f"{side}_") or not isinstance(values, list):
+def _layers(extra: dict[str, Any], side: str, length: int) -> dict[str, tuple[Any, ...]]:
+    """Take the layers of a side out of the other keys: lists of one value per token."""
+    layers: dict[str, tuple[Any, ...]] = {}
+    for key in [key for key in extra if key.startswith(f"{side}_")]:
+        name, values = key.removeprefix(f"{side}_"), extra[key]
+        if not isinstance(values, list):
             continue
-        if len(values) != length:
+        if name not in PROVIDERS:
+            good = len(values) == length and all(isinstance(value, SCALARS) for value in values)
+            if not good:
+                continue  # a list of something else
+        elif len(values) != length:
             raise ValueError(f"{key!r} has {len(values)} values for {length} tokens")
-        name = key.removeprefix(f"{side}_")
-        if name == "head":
+        elif name == "head":
             good = all(type(head) is int and -1 <= head < length for head in values)
-        elif name in ("pos", "lemma", "deprel", "ner"):
-            good = all(isinstance(value, str) for value in values)
         else:
-            good = all(isinstance(value, _SCALARS) for value in values)
+            good = all(isinstance(value, str) for value in values)
         if not good:
             raise ValueError(
                 f"{key!r} should have a value a token (a head: 0-based, -1 for the root): {quote(values)}"
             )
         layers[name] = tuple(values)
+        del extra[key]
     return layers
 
 
-def _links(item: Mapping[str, Any], name: str) -> list[Link]:
-    found = item.get(name)
-    if found is None:
+def _links(item: Mapping[str, Any], kind: str) -> list[Link]:
+    listed, spelt = item.get(kind), item.get(_SPELT[kind])
+    if spelt is not None:
+        if listed is not None:
+            raise ValueError(f"there are {kind!r} and {_SPELT[kind]!r}: leave one out")
+        if not isinstance(spelt, str):
+            raise ValueError(f"{_SPELT[kind]!r} should be a string and is {shown(spelt)}")
+        return parse_links(encodable(spelt), possible=False)[0]
+    if listed is None:
         return []
     try:
         links = []
-        for i, j in found:
-            if type(i) is int and type(j) is int:
+        for i, j in listed:
+            if type(i) is int and type(j) is int and max(i, j) < _FARTHEST:
                 links.append((i, j))
-        if isinstance(found, list) and len(links) == len(found):
+        if isinstance(listed, list) and len(links) == len(listed):
             return links
     except (TypeError, ValueError):
         pass
-    raise ValueError(f"{name!r} should be a list of [i, j] and is {shown(found)}")
+    raise ValueError(f"{kind!r} should be a list of [i, j] and is {shown(listed)}")
 
 
 def _confidence(found: Any, gold: Alignment) -> dict[Link, float]:
@@ -106,16 +150,12 @@ def _confidence(found: Any, gold: Alignment) -> dict[Link, float]:
     return confidence
 
 
-def write(examples: Iterable[Example]) -> Iterator[str]:
-    for example in examples:
-        yield _format(example)
-
-
-def _format(example: Example) -> str:
+def line_of(example: Example, number: int = 1) -> str:
+    """Return the line of an example; CannotHold if there is none."""
     pair, gold = example.pair, example.gold
     item: dict[str, Any] = {} if pair.id is None else {"id": pair.id}
-    item["source"] = _tokens(pair.source, gold is None)
-    item["target"] = _tokens(pair.target, gold is None)
+    item["source"] = text_or_tokens(pair.source, gold is not None)
+    item["target"] = text_or_tokens(pair.target, gold is not None)
     if gold is not None:
         gold = alignment_of(example)
         item["sure"] = [list(link) for link in sorted(gold.sure)]
@@ -126,20 +166,39 @@ def _format(example: Example) -> str:
             item["score"] = gold.score
     for side, sentence in (("source", pair.source), ("target", pair.target)):
         item |= {f"{side}_{name}": list(values) for name, values in sentence.layers.items()}
-    try:
-        line = json.dumps(item, ensure_ascii=False, allow_nan=False, default=_plain)
-    except (TypeError, ValueError) as error:
-        raise CannotHold(f"JSON cannot hold a value of this pair: {error}") from None
+    line = json_of(item, example)
     # Some readers take these for line ends; inside a JSON string they can be escaped.
     for character in "\x85\u2028\u2029":
         line = line.replace(character, f"\\u{ord(character):04x}")
     return line + "\n"
 
 
-def _tokens(sentence: Sentence, unaligned: bool) -> str | list[str]:
+def left_out(example: Example) -> list[str]:
+    """Return the keys of `extra` that a record cannot hold, since it has or reads them itself."""
+    if not example.extra:
+        return []
+    taken = {*_KNOWN, *(("links",) if example.gold is None else _OF_ALIGNMENTS)}
+    for side, sentence in (("source", example.pair.source), ("target", example.pair.target)):
+        taken.update(f"{side}_{name}" for name in sentence.layers)
+    return [key for key in example.extra if key in taken]
+
+
+def json_of(item: dict[str, Any], example: Example, indent: int | None = None) -> str:
+    """Return the record as JSON, with the other keys of the example; CannotHold if JSON cannot hold a value."""
+    if example.extra:
+        lost = left_out(example)
+        item |= {key: value for key, value in example.extra.items() if key not in lost}
+    try:
+        return json.dumps(item, ensure_ascii=False, allow_nan=False, default=_plain, indent=indent)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise CannotHold(f"JSON cannot hold a value of this pair: {error}") from None
+
+
+def text_or_tokens(sentence: Sentence, aligned: bool) -> str | list[str]:
+    """Return the text if the sentence is yet to be tokenised, else its tokens."""
     if "" in sentence.tokens:
         raise CannotHold("this format cannot hold an empty token")
-    if unaligned and sentence.text is not None and split_tokens(sentence.text) == sentence.tokens:
+    if not aligned and sentence.text is not None and split_tokens(sentence.text) == sentence.tokens:
         return sentence.text
     return list(sentence.tokens)
 
@@ -152,73 +211,8 @@ def _plain(value: Any) -> Any:
         raise TypeError(f"{type(value).__name__} {quote(value)}") from None
 
 
-def parse_object(text: str) -> dict[str, Any]:
-    try:
-        value = json.loads(text, parse_constant=_not_a_number)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"broken JSON, {error.msg} at column {error.colno}: {quote(text)}") from None
-    except RecursionError:
-        raise ValueError(f"JSON nested too deeply: {quote(text)}") from None
-    if not isinstance(value, dict):
-        raise ValueError(f"expected a JSON object {{…}} and not {quote(text)}")
-    return value
-
-
-def _not_a_number(name: str) -> float:
-    raise ValueError(f"{name} is not a number that JSON knows")
-
-
-def shown(value: Any) -> str:
-    """Quote a value for an error message, as it was in the file."""
-    try:
-        return quote(json.dumps(value))
-    except RecursionError:  # a value that could just be read may be too deep to be written
-        return "something nested too deeply"
-
-
-def field(item: Mapping[str, Any], name: str) -> Any:
-    try:
-        return item[name]
-    except KeyError:
-        raise ValueError(f"no {name!r} among the keys {quote(', '.join(item), 100)}") from None
-
-
-def string(item: Mapping[str, Any], name: str) -> str:
-    value = field(item, name)
-    if not isinstance(value, str):
-        raise ValueError(f"{name!r} should be a string and is {shown(value)}")
-    return encodable(value)
-
-
-def encodable(text: str) -> str:
-    """Return the text if it can be written again: bad UTF-8 was turned into half surrogate pairs."""
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError as error:
-        found = text[error.start]
-        if "\udc80" <= found <= "\udcff":
-            raise ValueError(f"byte {ord(found) - 0xDC00:#04x} is not UTF-8: convert the file to UTF-8") from None
-        raise ValueError(f"half a surrogate pair ({found!r}) in {quote(text)}") from None
-    return text
-
-
-def identifier(item: Mapping[str, Any], *names: str) -> str | None:
-    """Return the first of these fields that is not empty: a string, or a number, which some use for ids."""
-    for name in names:
-        value = item.get(name)
-        if isinstance(value, str) and value:
-            return encodable(value)
-        if isinstance(value, int) and not isinstance(value, bool):
-            return str(value)
-        if value not in (None, ""):
-            raise ValueError(f"{name!r} should be a string and is {shown(value)}")
-    return None
-
-
-def number(value: Any, what: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-        raise ValueError(f"{what} should be a number and is {shown(value)}")
-    return float(value)
+def write(examples: Iterable[Example]) -> Iterator[str | CannotHold]:
+    return each_written(examples, line_of)
 
 
 FORMAT = Format(
@@ -227,4 +221,5 @@ FORMAT = Format(
     write=write,
     suffixes=(".ndjson", ".json"),
     holds_confidence=True,
+    left_out=left_out,
 )

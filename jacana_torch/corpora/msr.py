@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 
-from ..errors import CorpusError
+from ..errors import CorpusError, quote
 from ..types import Alignment, Example, Link, Sentence, SentencePair
 from . import Format
-from ._files import BOM, CannotHold, Source, alignment_of, join_tokens, quote, split_tokens
+from ._files import BOM, CannotHold, Source, alignment_of, each_written, join_tokens, split_tokens
 
 log = logging.getLogger(__name__)
 
@@ -60,9 +61,9 @@ def _parse_block(source: Source, block: Sequence[tuple[int, bytes]]) -> Example 
     source.line = block[0][0]
     try:
         # Blank lines at the end separate blocks; a blank line inside is an empty premise.
-        while len(block) > 3 and not _clean(source.decode(*block[-1])):
-            block = block[:-1]
         lines = [_clean(source.decode(number, raw)) for number, raw in block]
+        while len(lines) > 3 and not lines[-1]:
+            lines.pop()
         header = _HEADER.fullmatch(lines[0])
         if header is None:
             raise CorpusError(f"expected '# sentence pair …' and not {quote(lines[0])}", source.name, block[0][0])
@@ -84,9 +85,7 @@ def _parse_pair(pair_id: str | None, source: tuple[str, ...], line: str) -> Exam
     words: list[str] = []
     links: tuple[set[Link], set[Link]] = (set(), set())
     end = 0
-    for match in _WORD.finditer(line):
-        if match.start() != end:
-            break
+    while match := _WORD.match(line, end):  # it begins where the last one ends: a search would take quadratic time
         end = match.end()
         # The first word is NULL: its links are no links.
         for possible, i in _positions(match[2]):
@@ -108,27 +107,25 @@ def _positions(inside: str) -> Iterator[tuple[bool, int]]:
         yield bool(match[1]), int(match[2])
 
 
-def _write(examples: Iterable[Example]) -> Iterator[str]:
-    for count, example in enumerate(examples, start=1):
-        gold, pair = alignment_of(example), example.pair
-        header = f"# sentence pair {count if pair.id is None else pair.id}"
-        match = _HEADER.fullmatch(_clean(header))
-        if match is None or (pair.id is not None and pair.id != (match[1] or match[2])):
-            raise CannotHold(f"this format cannot hold the id {quote(pair.id)}")
-        source = join_tokens(pair.source.tokens, (BOM,))
-        if _HEADER.fullmatch(source):
-            raise CannotHold(f"this format cannot hold the source {quote(source)}, which looks like a header")
-        join_tokens(pair.target.tokens, (BOM, "({", "})"))
-        positions: list[list[str]] = [[] for _ in pair.target.tokens]
-        for i, j in sorted(gold.sure):
-            positions[j].append(f"{i + 1}")
-        for i, j in sorted(gold.possible):
-            positions[j].append(f"p{i + 1}")
-        words = (
-            f"{word} ({{ {' '.join((*at, '/ /'))} }}) "
-            for word, at in zip(pair.target.tokens, positions, strict=True)
-        )
-        yield f"{header}\n{source} \nNULL ({{ / / }}) {''.join(words)}\n"
+def _lines(example: Example, number: int) -> str:
+    gold, pair = alignment_of(example), example.pair
+    header = f"# sentence pair {number if pair.id is None else pair.id}"
+    match = _HEADER.fullmatch(_clean(header))
+    if match is None or (pair.id is not None and pair.id != (match[1] or match[2])):
+        raise CannotHold(f"this format cannot hold the id {quote(pair.id)}")
+    source = join_tokens(pair.source.tokens, (BOM,))
+    if _HEADER.fullmatch(source):
+        raise CannotHold(f"this format cannot hold the source {quote(source)}, which looks like a header")
+    join_tokens(pair.target.tokens, (BOM, "({", "})"))
+    positions: list[list[str]] = [[] for _ in pair.target.tokens]
+    for i, j in sorted(gold.sure):
+        positions[j].append(f"{i + 1}")
+    for i, j in sorted(gold.possible):
+        positions[j].append(f"p{i + 1}")
+    words = (
+        f"{word} ({{ {' '.join((*at, '/ /'))} }}) " for word, at in zip(pair.target.tokens, positions, strict=True)
+    )
+    return f"{header}\n{source} \nNULL ({{ / / }}) {''.join(words)}\n"
 
 
-FORMAT = Format(sniff=_sniff, read=_read, write=_write, suffixes=(".a3",))
+FORMAT = Format(sniff=_sniff, read=_read, write=partial(each_written, write=_lines), suffixes=(".a3",))

@@ -5,22 +5,14 @@ The links are `i-j`, counted from 0. Columns 2 and 4 (N/A) and 5 and 6 (1) say n
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 
+from ..errors import quote
 from ..types import Example, Sentence, SentencePair
 from . import Format
-from ._files import (
-    CannotHold,
-    alignment_of,
-    format_links,
-    join_tokens,
-    linked,
-    parse_links,
-    per_line,
-    quote,
-    split_tokens,
-)
+from ._files import CannotHold, alignment_of, each_written, join_tokens, linked, per_line, split_tokens
+from .pharaoh import format_links, parse_links
 
 
 def _sniff(lines: Sequence[str]) -> bool:
@@ -46,14 +38,18 @@ def _parse(line: str) -> Example:
     return Example(pair, linked(pair, (sure, maybe)))
 
 
-def _write(examples: Iterable[Example]) -> Iterator[str]:
-    for example in examples:
-        gold, pair = alignment_of(example), example.pair
-        if any(c in (pair.id or "") for c in "\t\n\r"):
-            raise CannotHold(f"this format cannot hold the id {quote(pair.id)}, which has a tab or line end in it")
-        source, target = join_tokens(pair.source.tokens), join_tokens(pair.target.tokens)
-        fields = (pair.id or "", source, "N/A", target, "N/A", "1", "1")
-        yield "\t".join((*fields, format_links(gold.sure), format_links(gold.possible), "")) + "\n"
+def _line(example: Example, number: int) -> str:
+    gold, pair = alignment_of(example), example.pair
+    if any(c in (pair.id or "") for c in "\t\n\r"):
+        raise CannotHold(f"this format cannot hold the id {quote(pair.id)}, which has a tab or line end in it")
+    source, target = join_tokens(pair.source.tokens), join_tokens(pair.target.tokens)
+    fields = (pair.id or "", source, "N/A", target, "N/A", "1", "1")
+    return "\t".join((*fields, format_links(gold.sure), format_links(gold.possible), "")) + "\n"
 
 
-FORMAT = Format(sniff=_sniff, read=partial(per_line, parse=_parse, skip_blank=True), write=_write)
+FORMAT = Format(
+    sniff=_sniff,
+    read=partial(per_line, parse=_parse, skip_blank=True, header=True),
+    write=partial(each_written, write=_line),
+    header=True,
+)

@@ -9,18 +9,18 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
-from ..errors import CorpusError
+from ..errors import CorpusError, quote
 from ..types import Alignment, Example
 from . import Format, Numbered
-from ._files import Source, alignment_of, per_line, quote
+from ._files import Source, alignment_of, each_written, per_line, split_tokens
 
-_NUMBER = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
-_LINE = re.compile(
-    rf"[ \t]*([0-9]{{1,9}})[ \t]+([0-9]{{1,9}})[ \t]+([0-9]{{1,9}})(?:[ \t]+([SP]))?(?:[ \t]+({_NUMBER}))?[ \t]*"
-)
+_POSITION = re.compile(r"[0-9]{1,9}")
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_SHOWN = 40  # digits of a number in a message
 
 Row = tuple[int, int, int, bool, float | None]  # line, i, j, possible, confidence
 
@@ -52,7 +52,7 @@ class _Sentence:
 
 
 def _sniff(lines: Sequence[str]) -> bool:
-    return bool(lines) and all(_LINE.fullmatch(line) for line in lines[:5])
+    return bool(lines) and all(_fields(split_tokens(line)) is not None for line in lines[:5])
 
 
 def _read_numbered(source: Source) -> tuple[Numbered, list[CorpusError]]:
@@ -79,38 +79,47 @@ def _read_numbered(source: Source) -> tuple[Numbered, list[CorpusError]]:
 
 def _parse(line: str) -> tuple[int, int, int, bool, float | str | None] | None:
     """Parse a line; if it is bad and its sentence is known, the error replaces the confidence."""
-    if not line.strip():
+    pieces = split_tokens(line)
+    if not pieces:
         return None
-    match = _LINE.fullmatch(line)
-    if match is None:
+    fields = _fields(pieces)
+    if fields is None:
         wrong = f"expected 'sentence i j [S|P] [confidence]' and not {quote(line)}"
-        first = re.match(r"[ \t]*([0-9]{1,9})[ \t]", line)
-        if first is None:
+        if len(pieces) == 1 or not _POSITION.fullmatch(pieces[0]):
             raise ValueError(wrong)
-        return int(first[1]), 0, 0, False, wrong
-    sentence, i, j = int(match[1]), int(match[2]), int(match[3])
-    confidence: float | str | None = float(match[5]) if match[5] else None
+        return int(pieces[0]), 0, 0, False, wrong
+    mark, number = fields
+    confidence: float | str | None = float(number) if number else None
     if isinstance(confidence, float) and not math.isfinite(confidence):
-        confidence = f"the confidence {quote(match[5])} is beyond all numbers"
-    return sentence, i, j, match[4] == "P", confidence
+        confidence = f"the confidence {quote(number, _SHOWN)} is beyond all numbers"
+    return int(pieces[0]), int(pieces[1]), int(pieces[2]), mark == "P", confidence
 
 
-def _write(examples: Iterable[Example]) -> Iterator[str]:
-    """Write the n-th example as sentence n, whatever its id; one without links has no line."""
-    for number, example in enumerate(examples, start=1):
-        gold = alignment_of(example)
-        lines = []
-        for i, j in gold.all_links:
-            confidence = gold.confidence.get((i, j))
-            tail = f" {float(confidence)!r}" if confidence is not None else ""
-            lines.append(f"{number} {i + 1} {j + 1} {'S' if (i, j) in gold.sure else 'P'}{tail}\n")
-        yield "".join(lines)
+def _fields(pieces: Sequence[str]) -> tuple[str, str] | None:
+    """Return the mark and the confidence, "" for none; None if the line is not of this format."""
+    if len(pieces) < 3 or not all(map(_POSITION.fullmatch, pieces[:3])):
+        return None
+    rest = list(pieces[3:])
+    mark = rest.pop(0) if rest and rest[0] in ("S", "P") else ""
+    number = rest.pop(0) if rest and _NUMBER.fullmatch(rest[0]) else ""
+    return None if rest else (mark, number)
+
+
+def _lines(example: Example, number: int) -> str:
+    """Return the lines of the n-th example as sentence n, whatever its id; one without links has no line."""
+    gold = alignment_of(example)
+    lines = []
+    for i, j in gold.all_links:
+        confidence = gold.confidence.get((i, j))
+        tail = f" {float(confidence)!r}" if confidence is not None else ""
+        lines.append(f"{number} {i + 1} {j + 1} {'S' if (i, j) in gold.sure else 'P'}{tail}\n")
+    return "".join(lines)
 
 
 FORMAT = Format(
     sniff=_sniff,
     read_numbered=_read_numbered,
-    write=_write,
+    write=partial(each_written, write=_lines),
     suffixes=(".wa",),
     holds_confidence=True,
 )

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from functools import partial
 
 from . import Format
-from ._files import looks_like_links, parse_links, per_line
-from .pharaoh import link_texts, parse_pair, write_lines
+from ._files import per_line
+from .pharaoh import link_texts, looks_like_links, parse_links, parse_pair, write_lines
 
 
 def _sniff(lines: Sequence[str]) -> bool:
@@ -20,8 +20,9 @@ def _sniff(lines: Sequence[str]) -> bool:
 
 FORMAT = Format(
     sniff=_sniff,
-    read=partial(per_line, parse=partial(parse_pair, possible=True)),
+    read=partial(per_line, parse=partial(parse_pair, possible=True), header=True),
     read_links=partial(per_line, parse=partial(parse_links, possible=True)),
     write=partial(write_lines, text=True, possible=True),
     write_links=partial(write_lines, text=False, possible=True),
+    header=True,
 )

@@ -5,12 +5,13 @@ A blank line is an empty pair. The sentences keep their raw text, so that an ali
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 
+from ..errors import quote
 from ..types import Example, Sentence, SentencePair
 from . import Format
-from ._files import CannotHold, columns, join_tokens, looks_like_links, per_line, quote, split_tokens
+from ._files import CannotHold, columns, each_written, join_tokens, per_line, split_tokens
 
 
 def _sniff(lines: Sequence[str]) -> bool:
@@ -28,13 +29,14 @@ def _parse(line: str) -> Example:
         return Example(SentencePair(source, target))
     if len(found) == 1:
         raise ValueError(f"no tab and no ' ||| ' between two sentences in {quote(line)}")
+    from .pharaoh import looks_like_links
+
     hint = "; with links in the third, it is --from pharaoh or talp" if looks_like_links(found[2]) else ""
     raise ValueError(f"{len(found)} columns instead of source and target{hint}")
 
 
-def _write(examples: Iterable[Example]) -> Iterator[str]:
-    for example in examples:
-        yield f"{_raw_text(example.pair.source)}\t{_raw_text(example.pair.target)}\n"
+def _line(example: Example, number: int) -> str:
+    return f"{_raw_text(example.pair.source)}\t{_raw_text(example.pair.target)}\n"
 
 
 def _raw_text(sentence: Sentence) -> str:
@@ -46,4 +48,10 @@ def _raw_text(sentence: Sentence) -> str:
     return sentence.text
 
 
-FORMAT = Format(sniff=_sniff, read=partial(per_line, parse=_parse), write=_write, holds_links=False)
+FORMAT = Format(
+    sniff=_sniff,
+    read=partial(per_line, parse=_parse, header=True),
+    write=partial(each_written, write=_line),
+    holds_links=False,
+    header=True,
+)

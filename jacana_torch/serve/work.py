@@ -109,7 +109,7 @@ def _aligned(model: Model, question: Alignments, pairs: Sequence[SentencePair]) 
         if pair.source.tokens and pair.target.tokens:
             done, alignment = next(found)
         bare = SentencePair(Sentence(done.source.tokens), Sentence(done.target.tokens), pair.id)
-        lines += [line.rstrip("\n") for line in jsonl.write([Example(bare, alignment)])]
+        lines.append(jsonl.line_of(Example(bare, alignment)).rstrip("\n"))
     return lines
 
 

@@ -172,9 +172,9 @@ def test_wrong_numbers_of_values_are_errors(tmp_path):
 
 
 def test_unreadable_files_are_errors(tmp_path):
-    with pytest.raises(CorpusError, match=r"a.parse.jsonl:2: this is not JSON"):
+    with pytest.raises(CorpusError, match=r"a.parse.jsonl:2: broken JSON"):
         read_parse_jsonl(write(tmp_path, json.dumps(ROW) + "\n{oops\n", "a.parse.jsonl"))
-    with pytest.raises(CorpusError, match=r"b.parse.jsonl:1: an object"):
+    with pytest.raises(CorpusError, match=r"b.parse.jsonl:1: expected a JSON object"):
         read_parse_jsonl(write(tmp_path, "[1]\n", "b.parse.jsonl"))
     with pytest.raises(CorpusError, match=r"c.parse.jsonl:1: there is no source_pos"):
         read_parse_jsonl(write(tmp_path, '{"id": "x"}\n', "c.parse.jsonl"))
