@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import io
+import json
 import pkgutil
 import subprocess
 import sys
@@ -75,3 +77,65 @@ def test_align_writes_every_format_that_holds_links(cli, model, tmp_path, name):
     holds = corpora.format_named(name).holds_confidence
     code, out, err = cli("align", "--model", model, "--to", name, "--confidence", stdin=line)
     assert (code, "0.9" in out) == ((0, True) if holds else (2, False)), err
+
+
+def test_align_passes_other_keys_on(cli, model, caplog):
+    lines = "".join(
+        json.dumps({"source": source, "target": "red dog", "label": label, "meta": {"n": [label]}}) + "\n"
+        for label, source in enumerate(["red dog", "dog's", "old dog"])
+    )
+    code, out, err = cli("align", "-", "--from", "jsonl", "--model", model, "--to", "jsonl", stdin=lines)
+    assert code == 0 and not caplog.text
+    assert [(item["label"], item["meta"]) for item in map(json.loads, out.splitlines())] == [
+        (label, {"n": [label]}) for label in range(3)
+    ]
+    code, out, err = cli("align", "-", "--from", "jsonl", "--model", model, stdin=lines)
+    assert code == 0 and out.splitlines()[0] == "0-0 1-1"
+    assert caplog.text.count("left out 'label', 'meta' of 3 pairs: pharaoh cannot hold") == 1
+
+
+def test_align_tokenises_an_array_as_lines(cli, model, tmp_path):
+    record = {"source": "It's a dog.", "target": ["a", "dog"]}
+    (tmp_path / "x.json").write_text(json.dumps([record]))
+    (tmp_path / "x.jsonl").write_text(json.dumps(record))
+    array, lines = (
+        cli("align", str(tmp_path / f"x.{end}"), "--model", model, "--to", "jsonl") for end in ("json", "jsonl")
+    )
+    assert array[:2] == lines[:2] and json.loads(lines[1])["source"] == ["It", "'s", "a", "dog", "."]
+
+
+@pytest.mark.parametrize("to", ["msr", "multimwa", "jacana", "naacl"])
+def test_skip_bad_covers_what_cannot_be_written(cli, model, to):
+    """Line n of the output is that of line n of the input."""
+    lines = '{"source": ["red", "old dog"], "target": ["red"]}\n{"source": ["dog"], "target": ["dog"]}\n'
+    command = ("align", "-", "--from", "jsonl", "--model", model, "--to", to)
+    if to == "naacl":  # which holds every alignment
+        assert cli(*command, stdin=lines)[1] == "1 1 1 S\n2 1 1 S\n"
+        return
+    code, out, err = cli(*command, stdin=lines)
+    assert code == 2 and "pair 1: this format cannot hold the token 'old dog'" in err
+    code, out, err = cli(*command, "--skip-bad", stdin=lines)
+    assert code == 0 and "skipped 1 bad item" in err and "Each got an empty alignment" in err
+    first, second = corpora.read(io.StringIO(out), to)
+    assert not first.gold.sure and second.gold.sure == {(0, 0)}
+
+
+def test_headers_on_the_command_line(cli, model, tmp_path, caplog):
+    lines = "source\ttarget\nred dog\tdog\n"
+    code, out, err = cli("align", "--model", model, stdin=lines)
+    assert (code, out) == (0, "1-0\n") and "<stdin>:1: the line names the columns" in caplog.text
+    assert cli("align", "--model", model, "--no-header", stdin=lines)[1].count("\n") == 2
+    assert cli("align", "--model", model, "--header", stdin="these\twords\n" + lines[14:])[1] == "1-0\n"
+    assert cli("convert", "-", "-", "--to", "jsonl", stdin=lines)[1].count("\n") == 1
+    assert cli("convert", "-", "-", "--to", "jsonl", "--no-header", stdin=lines)[1].count("\n") == 2
+    code, out, err = cli("convert", "-", "-", "--from", "jsonl", "--to", "talp", "--header", stdin="{}\n")
+    assert code == 2 and "do not name their columns" in err
+    (tmp_path / "x.txt").write_text("source\ttarget\tlinks\nred\tdog\t0-0\n")
+    found = str(tmp_path / "x.txt")
+    for command in (
+        ["view", found],
+        ["evaluate", found, found],
+        ["count", found, str(tmp_path / "x.npz"), "--min-count", "1"],
+    ):
+        assert cli(*command)[0] == 0, command
+        assert cli(*command, "--no-header")[0] == 2, command
