@@ -6,6 +6,7 @@ between them, an `Example` is a pair with its gold alignment. A pair has no gold
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
@@ -119,6 +120,21 @@ class SentencePair:
     def flip(self) -> SentencePair:
         """Return the pair with source and target exchanged."""
         return SentencePair(self.target, self.source, self.id)
+
+    @property
+    def checksum(self) -> int:
+        """64 bits that tell which sentences these are, by their letters and digits alone.
+
+        Case, spaces, tokenisation, punctuation and the order of the two sides do not matter.
+        """
+        import hashlib
+
+        sides = []
+        for side in (self.source, self.target):
+            whole = "".join(side.tokens).casefold()
+            sides.append(re.sub(r"[\W_]", "", whole) or whole)
+        content = "\n".join(sorted(sides)).encode("utf-8", "surrogatepass")
+        return int.from_bytes(hashlib.blake2b(content, digest_size=8).digest(), "little")
 
     def without_text(self) -> SentencePair:
         """Return the pair without raw text: its tokens are final, and nothing tokenises it again."""

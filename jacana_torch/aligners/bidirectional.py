@@ -154,7 +154,9 @@ class Bidirectional:
         return explained(*chains, pairs, partial(self.align, symmetrize=join), name_of(join).replace("_", "-"))
 
     def start_from(self, state: Mapping[str, np.ndarray | list[str]], pull: float) -> None:
-        parts = _parts(state)
+        """Start from two directions, also from those within a mixed model, and from how they were combined."""
+        within = {k.removeprefix("linear."): v for k, v in state.items() if k.startswith("linear.")}
+        parts, state = _parts(within or state), within or state
         for part, aligner in (("forward", self.forward), ("backward", self.backward)):
             if not isinstance(aligner, FineTunable):
                 raise ConfigError(f"{part}: {type(aligner).__name__} cannot start from another model")

@@ -229,7 +229,7 @@ def plain(cfg: DictConfig) -> dict[str, Any]:
 
 def _written(cfg: DictConfig) -> dict[str, Any]:
     """Return a job's configuration and Hydra's, with references as they were written."""
-    hydras = HydraConfig.instance().cfg
+    hydras: Any = HydraConfig.instance().cfg
     own: dict[str, Any] = OmegaConf.to_container(cfg, resolve=False)  # type: ignore[assignment]
     return {**own, "hydra": None if hydras is None else OmegaConf.to_container(hydras.hydra, resolve=False)}
 

@@ -7,10 +7,11 @@ classes that `build` trusts.
 
 from __future__ import annotations
 
+import base64
 import json
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ from .renamed import RENAMED
 log = logging.getLogger(__name__)
 
 CONFIG, WEIGHTS, SIGNATURE = "config.json", "weights.safetensors", "signature.json"
+CHECKSUMS = "pair_checksums"  # in the signature
 SHIPPED = Path(__file__).parent / "shipped"
 _FORMAT = 1
 _WRITER = "jacana_torch"  # the metadata key of the version that wrote the weights
@@ -115,7 +117,7 @@ def load(name_or_directory: str | Path, device: str = "cpu") -> Model:
         model = build(systems.model_config(name_or_directory), device=device)
         assert isinstance(model, Model)
         return model
-    config, state = read_config(directory), _read_state(directory / WEIGHTS)
+    config, state = read_config(directory), read_state(directory)
     try:
         model = build(config["model"], device=device)  # the device of training says nothing about this machine
         if not isinstance(model, Model):
@@ -187,7 +189,12 @@ def _read_json(path: Path) -> dict[str, Any]:
     return value
 
 
-def _read_state(path: Path) -> State:
+def read_state(directory: str | Path) -> State:
+    """What the aligner of a model directory has learnt."""
+    return _read_weights(Path(directory) / WEIGHTS)
+
+
+def _read_weights(path: Path) -> State:
     from safetensors import SafetensorError, safe_open
 
     state: dict[str, np.ndarray | list[str]] = {}
@@ -201,6 +208,22 @@ def _read_state(path: Path) -> State:
     except (SafetensorError, OSError, ValueError, RecursionError) as error:
         raise ModelError(f"{path}: the weights cannot be read ({error}); is the file truncated?") from None
     return state
+
+
+def signed(checksums: Iterable[int]) -> dict[str, str]:
+    """The entry of a signature that holds the checksums of the training pairs."""
+    packed = np.array(sorted(checksums), dtype="<u8").tobytes()
+    return {CHECKSUMS: base64.b64encode(packed).decode()}
+
+
+def trained_on(directory: str | Path) -> frozenset[int]:
+    """The checksums of the pairs that a model was trained on; empty if its signature has none."""
+    path = locate(directory)
+    held = read_signature(path).get(CHECKSUMS, "")
+    try:
+        return frozenset(np.frombuffer(base64.b64decode(held, validate=True), dtype="<u8").tolist())
+    except (TypeError, ValueError):
+        raise ModelError(f"{path / SIGNATURE}: {CHECKSUMS!r} does not hold checksums of 8 bytes") from None
 
 
 # The models of the package

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from operator import attrgetter
@@ -83,6 +83,11 @@ def annotated(model: Model, data: Dataset, sidecar: bool = False) -> Dataset:
     for example, pair in zip(both, pairs, strict=True):
         ready.append(replace(example, pair=pair))
     return Dataset(ready[: len(data.train)], ready[len(data.train) :])
+
+
+def checksums(examples: Iterable[Example]) -> frozenset[int]:
+    """The checksums of the examples' pairs."""
+    return frozenset(example.pair.checksum for example in examples)
 
 
 def _located(root: Path, name: str) -> Path:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import math
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from .. import corpora
-from ..aligners.base import Trainable, TrainingReport
+from ..aligners.base import Aligner, Trainable, TrainingReport
 from ..annotate import Annotator
 from ..errors import ConfigError
 from ..model import persist
@@ -26,7 +26,7 @@ from ..types import Example, Sentence, SentencePair
 from ..util.build import build
 from . import data as dataset
 from . import loop
-from .data import Dataset, annotated
+from .data import Dataset, annotated, checksums
 
 if TYPE_CHECKING:
     from .tracking import TensorBoard
@@ -39,9 +39,10 @@ _NULL = type(None)
 _EXPECTED: Mapping[str, tuple[type, ...]] = {
     "data": (dict,), "features": (dict,), "aligner": (dict,), "logger": (dict,), "trainer": (dict,),
     "annotate": (dict, _NULL), "drop": (list,), "cv": (int, _NULL), "seed": (int,), "links": (str,),
-    "resume": (str, _NULL), "output": (str, _NULL), "description": (str,),
+    "resume": (str, _NULL), "start": (str, _NULL), "overwrite": (bool,), "output": (str, _NULL), "description": (str,),
     "data.root": (str,), "data.train": (list,), "data.dev": (list,), "data.drop_ids": (list,),
     "data.sidecar": (list,), "data.limit": (int, _NULL), "trainer.threads": (int,),
+    "trainer.pull": (int, float),
     "logger.tensorboard": (bool,), "logger.every": (int,), "logger.examples": (int,),
 }  # fmt: skip
 
@@ -60,19 +61,21 @@ def train(
     weights so far, announces their directory, and is raised again.
     """
     cfg = checked(config, families)
+    if cfg["start"]:
+        from . import start
+
+        cfg = start.configured(cfg, overrides)
     torch.set_num_threads(max(1, cfg["trainer"]["threads"]))
     run = Run(cfg, Path(directory), list(overrides))
     model = run.model
     if cfg["annotate"] and not run.sidecar:
         model.check()
-    if cfg["resume"]:
-        folder = Path(cfg["resume"]).expanduser()
-        resumed = persist.load(folder / "model" if (folder / "model").is_dir() else folder).aligner
-        if isinstance(model.aligner, Trainable) and isinstance(resumed, Trainable):
-            model.aligner.restore(resumed.state())
     if not cfg["cv"]:
-        persist.check_destination(run.destination)
+        run.check_destination()
+    resumed = _resumed(run)
     data = annotated(model, run.load(bool(model.requires)), run.sidecar)
+    if resumed is not None:
+        _check_same_pairs(run, resumed, data)
     log.info("%d pairs to train on, %d to score on", len(data.train), len(data.dev))
     tracker = None
     if cfg["logger"]["tensorboard"]:
@@ -122,6 +125,27 @@ def checked(config: Mapping[str, Any], families: Sequence[str]) -> dict[str, Any
     return cfg
 
 
+def _resumed(run: Run) -> Path | None:
+    """Give the aligner the weights of the interrupted run that `resume` names, and return the directory of these."""
+    if not run.cfg["resume"]:
+        return None
+    from . import start
+
+    directory = start.resumable(run.cfg["resume"])
+    if isinstance(run.model.aligner, Trainable):
+        run.model.aligner.restore(persist.read_state(directory))
+    return directory
+
+
+def _check_same_pairs(run: Run, resumed: Path, data: Dataset) -> None:
+    before, now = persist.trained_on(resumed), checksums(data.train)
+    if before and not now <= before:
+        raise ConfigError(
+            f"resume={run.cfg['resume']}: {len(now - before)} of the training pairs are not those of the interrupted "
+            f"run; to train on other pairs: start={run.cfg['resume']}"
+        )
+
+
 @dataclass(frozen=True)
 class Run:
     """The settings of a run, and what follows from them. The model is built once, and is not trained yet."""
@@ -139,6 +163,17 @@ class Run:
     def destination(self) -> Path:
         return Path(self.cfg["output"]).expanduser() if self.cfg["output"] else self.directory / "model"
 
+    def check_destination(self) -> None:
+        """Raise an error if the model would replace anything, but for a model that may be replaced."""
+        persist.check_destination(self.destination)
+        given = (Path(self.cfg[key]).expanduser().resolve() for key in ("resume",) if self.cfg[key])
+        resumed = any(folder in (self.destination.resolve(), self.directory.resolve()) for folder in given)
+        if (self.destination / persist.CONFIG).exists() and not (self.cfg["overwrite"] or resumed):
+            raise ConfigError(
+                f"{self.destination}: there is a model already; name another directory (output=DIR), or set "
+                "overwrite=true to replace it"
+            )
+
     @property
     def model(self) -> Model:
         return self._built[0]
@@ -152,13 +187,22 @@ class Run:
     def _built(self) -> tuple[Model, dict[str, Any]]:
         """The model, and its config: without dropped families, and with an annotator only if layers are read."""
         aligner = _without(self.cfg["aligner"], set(self.cfg["drop"]))
-        model, annotate = Model(build(aligner)), None
+        model, annotate = Model(self.untrained(aligner)), None
         if self.cfg["annotate"] and model.requires and not self.sidecar:
             annotate = dict(self.cfg["annotate"])
             if isinstance(annotate.get("layers"), list):  # to parse in vain takes half the time
                 annotate["layers"] = [layer for layer in annotate["layers"] if layer in model.requires]
             model = Model(model.aligner, build(annotate))
         return model, {"_target_": "jacana_torch.model.model.Model", "aligner": aligner, "annotate": annotate}
+
+    def untrained(self, config: Any = None) -> Aligner:
+        """Build the aligner, with what it starts from."""
+        aligner: Aligner = build(self.model_config["aligner"] if config is None else config)
+        if self.cfg["start"]:
+            from . import start
+
+            start.begin(aligner, self.cfg["start"], self.cfg["trainer"]["pull"])
+        return aligner
 
     def load(self, layers: bool = True) -> Dataset:
         """Read the corpora, with the layers of their sidecars if `layers` are needed."""
@@ -180,7 +224,9 @@ class Run:
         given = dict(item.lstrip("+~").split("=", 1) for item in self.overrides if "=" in item)
         return {**given, **trainer, "families": ",".join(families)}
 
-    def save(self, directory: Path, pairs: int, report: TrainingReport, found: loop.Scores | None = None) -> Path:
+    def save(
+        self, directory: Path, trained: Sequence[Example], report: TrainingReport, found: loop.Scores | None = None
+    ) -> Path:
         """Save the model with a signature: how it was trained and, if it was scored, how well it does."""
         import datetime
 
@@ -196,7 +242,8 @@ class Run:
             "trained": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
             "data": list(data["train"]),
             "dropped_ids": list(data["drop_ids"]),
-            "pairs": pairs,
+            "start": self.cfg["start"],
+            "pairs": len(trained),
             "links": self.cfg["links"],
             "annotation": "sidecar" if self.sidecar else "the model's own",
             "loss": loss,
@@ -208,7 +255,18 @@ class Run:
             "exact": exact,
             "overrides": self.overrides,
         }
-        return persist.save(self.model, directory, {**about, "model": self.model_config}, signature, durable=True)
+        seen = checksums(trained).union(*(persist.trained_on(folder) for folder in self.starts()))
+        about |= {"model": self.model_config}
+        return persist.save(self.model, directory, about, {**signature, **persist.signed(seen)}, durable=True)
+
+    def starts(self) -> list[Path]:
+        """The directories of the models that this one starts from, as a whole or in part."""
+        given = list(filter(None, [self.cfg["start"], *_starts(self.model_config["aligner"])]))
+        if not given:
+            return []
+        from . import start
+
+        return list(map(start.folder, given))
 
 
 def _without(config: Any, dropped: set[str]) -> Any:
@@ -228,6 +286,15 @@ def _without(config: Any, dropped: set[str]) -> Any:
     return out
 
 
+def _starts(config: Any) -> Iterator[str]:
+    """Yield the models that parts of an aligner start from: `aligner.start` and `aligner.network.start`."""
+    if isinstance(config, Mapping):
+        for key, value in config.items():
+            if key == "start" and isinstance(value, str):
+                yield value
+            yield from _starts(value)
+
+
 def _fit(run: Run, data: Dataset, tracker: TensorBoard | None, announce: Callable[[str], None]) -> loop.Scores:
     """Train, save, score, and save again with the scores: if scoring fails, the model is not lost."""
     logger, links, aligner = run.cfg["logger"], run.cfg["links"], run.model.aligner
@@ -238,17 +305,17 @@ def _fit(run: Run, data: Dataset, tracker: TensorBoard | None, announce: Callabl
         monitor = Monitor(tracker, data.dev, logger["every"], logger["examples"], links)
     report = loop.fit(aligner, data.train, data.dev, monitor)
     if report.interrupted:  # not to `output`, which is for finished models
-        kept = run.save(run.directory / "model", len(data.train), report)
+        kept = run.save(run.directory / "model", data.train, report)
         others = [item for item in run.overrides if not item.lstrip("+").startswith("resume=")]
         command = shlex.join(["jacana-torch", "train", *others, f"resume={kept}"])
         log.warning("interrupted: the best weights so far are in %s; to continue: %s", kept, command)
         announce(str(kept))
         raise KeyboardInterrupt
-    run.save(run.destination, len(data.train), report)
+    run.save(run.destination, data.train, report)
     scored = data.dev or data.train
     predicted = loop.predictions(aligner, scored)
     found = loop.scores(scored, predicted, links)
-    run.save(run.destination, len(data.train), report, found)
+    run.save(run.destination, data.train, report, found)
     last, own = max(report.iterations.values(), default=0), predicted[loop.output_name(aligner)]
     if tracker is not None and monitor is not None:
         monitor.show(tracker, own, scored, last)
@@ -263,7 +330,7 @@ def _fit(run: Run, data: Dataset, tracker: TensorBoard | None, announce: Callabl
 
 def _cross_validate(run: Run, data: Dataset, tracker: TensorBoard | None) -> loop.Scores:
     """Score the training pairs by models that did not see them, and write their alignments."""
-    cfg, config, links = run.cfg, run.model_config["aligner"], run.cfg["links"]
+    cfg, links = run.cfg, run.cfg["links"]
     if data.dev:
         log.info("the dev pairs are not used: cross-validation scores the training pairs")
     each = None
@@ -272,7 +339,7 @@ def _cross_validate(run: Run, data: Dataset, tracker: TensorBoard | None) -> loo
 
         probabilities = CellProbabilities(links)
         each = probabilities.add
-    found, predicted = loop.cross_validate(lambda: build(config), data.train, cfg["cv"], cfg["seed"], links, each)
+    found, predicted = loop.cross_validate(run.untrained, data.train, cfg["cv"], cfg["seed"], links, each)
     own = predicted[loop.output_name(run.model.aligner)]
     pairs = (example.pair for example in data.train)
     plain = (SentencePair(Sentence(p.source.tokens), Sentence(p.target.tokens), p.id) for p in pairs)

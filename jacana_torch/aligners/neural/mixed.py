@@ -42,6 +42,7 @@ class Mixed:
     combination: Combination = field(
         init=False
     )  # "forward" stands for the network, "backward" for the linear chains
+    _begun: tuple[Mapping[str, np.ndarray | list[str]], float] | None = field(init=False, default=None, repr=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.network, Neural):
@@ -106,9 +107,12 @@ class Mixed:
         """An untrained aligner of the same settings, but of one network, which stands for several."""
         chains = self.linear.chains()
         assert chains is not None
-        one, other = (replace(chain, names=[], weights=np.zeros(0)) for chain in chains)
+        one, other = (replace(chain, names=[], weights=np.zeros(0), mean={}) for chain in chains)
         linear = replace(self.linear, forward=one, backward=other, combination=Combination())
-        return replace(self, network=replace(self.network, members=1), linear=linear, folds=0)
+        made = replace(self, network=replace(self.network, members=1), linear=linear, folds=0)
+        if self._begun is not None:
+            made.start_from(*self._begun)
+        return made
 
     def _sample(self, training: Sequence[Example], held_out: Sequence[Example]) -> Sample:
         """Train on some examples, and return the probabilities of all cells of others."""
@@ -137,6 +141,20 @@ class Mixed:
         return self.network.probabilities(pairs), linear
 
     # Persistence
+
+    def start_from(self, state: Mapping[str, np.ndarray | list[str]], pull: float) -> None:
+        """Start from a mixed model, or one part from a model of that kind; the other part begins anew."""
+        network, linear = "values" in state, "forward.names" in state
+        if "network.values" in state:
+            network = linear = True
+            self.combination = Combination.restored(state)
+        if not network and not linear:
+            raise ConfigError("holds neither a network nor chains to start from")
+        if network:
+            self.network.start_from(state, pull)
+        if linear:
+            self.linear.start_from(state, pull)
+        self._begun = state, pull
 
     def state(self) -> dict[str, np.ndarray | list[str]]:
         parts = {"network": self.network.state(), "linear": self.linear.state()}

@@ -280,6 +280,13 @@ class Neural:
 
     # Persistence
 
+    def start_from(self, state: Mapping[str, np.ndarray | list[str]], pull: float) -> None:
+        """Start from the weights of a network, also from one within a mixed model. Nothing pulls towards them."""
+        own = {k.removeprefix("network."): v for k, v in state.items() if k.startswith("network.")} or state
+        if "values" not in own:
+            raise ConfigError("holds no network to start from")
+        self.restore(own)
+
     def state(self) -> dict[str, np.ndarray | list[str]]:
         return weights.joined(self.columns, self._kept)
 
