@@ -281,6 +281,11 @@ class Crf:
         for name, weight in zip(self.names, self.weights.tolist(), strict=True):
             if name.partition(".")[0] in self.features.names:
                 mean[name] = weight
+        if len(mean) < len(self.names):
+            log.warning(
+                "%s: %d of the start's %d weights are of feature families that are not read here",
+                self.part, len(self.names) - len(mean), len(self.names),
+            )  # fmt: skip
         self.names, self.weights = list(mean), np.array([*mean.values()])
         self.mean, self.pull = mean, pull
 

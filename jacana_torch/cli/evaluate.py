@@ -54,6 +54,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--agreement", action="store_true", help="measure how far all files, one per annotator, agree"
     )
     parser.add_argument("--sym", metavar="NAME", help="name of the symmetrizer for signatures")
+    parser.add_argument(
+        "--model", action="append", default=[], metavar="NAME|DIR",
+        help="the model that predicted: warns if it was trained on pairs of GOLD; repeatable",
+    )  # fmt: skip
     parser.add_argument("--rounds", type=int, default=10_000, metavar="N", help="rounds of resampling (10000)")
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="seed of resampling (1)")
     parser.add_argument("--from", dest="from_", metavar="F", help="format of GOLD: {read} (guessed)")
@@ -80,11 +84,22 @@ def run(arguments: argparse.Namespace) -> int:
         people = dict(zip(_names([arguments.gold, *arguments.predicted]), [first, *found], strict=True))
         _write(AgreementReport.of(people, arguments.links), arguments.format)
         return 0
+    for model in arguments.model:
+        _warn_if_seen(model, gold)
     gold = _with_tags(gold) if "pos" in by else gold
     systems = dict(zip(_names(arguments.predicted), found, strict=True))
     report = Report.of(gold, systems, arguments.links, by, arguments.rounds, arguments.seed, arguments.sym)
     _write(report, arguments.format)
     return _fails(report, least)
+
+
+def _warn_if_seen(model: str, gold: Sequence[Example]) -> None:
+    from ..model import persist
+    from ..model.seen import warning
+
+    persist.read_config(persist.locate(model))  # a misspelt name is a mistake
+    if said := warning(model, [example.pair for example in gold]):
+        sys.stderr.write(f"jacana-torch: warning: {said}\n")
 
 
 def _gold(path: str, format: str | None, header: bool | None = None) -> list[Example]:

@@ -143,6 +143,7 @@ def _compare(job: _Job) -> None:
     for item in job.overrides:
         if item.startswith("aligner="):
             raise ConfigError(f"{item}: a comparison takes a list, aligners=[{item.partition('=')[2]},...]")
+        _check_compared(item)
     systems = [_system(item) for item in _listed(config["aligners"])]
     entries = [_entry(job, *system) for system in systems]  # report all mistakes before any work
     form = table.format_of(config["format"], config["output"])
@@ -162,6 +163,13 @@ def _compare(job: _Job) -> None:
     write_chunks([f"{text}\n"], output)
 
 
+def _check_compared(override: str) -> None:
+    if override.lstrip("+").startswith(("start=", "overwrite=")):
+        raise ConfigError(
+            f"{override}: a setting of train; a comparison names trained models in aligners=[DIR,...]"
+        )
+
+
 def _entry(job: _Job, name: str, settings: Sequence[str], label: str) -> Entry:
     """Compose the configuration of that system's training, or name the directory of a saved model."""
     from ..compare import Entry
@@ -179,6 +187,8 @@ def _entry(job: _Job, name: str, settings: Sequence[str], label: str) -> Entry:
         if settings:
             raise ConfigError(f"aligners: {name} is a saved model and takes no settings ({settings[0]})")
         return Entry(label, plain(job.cfg), saved=str(Path(name).expanduser()))
+    for item in settings:
+        _check_compared(item)
     own = {item.lstrip("+~").split("=", 1)[0] for item in settings}
     shared = [item for item in job.overrides if item.lstrip("+~").split("=", 1)[0] not in own]
     given = [*shared, f"aligner={name}", *settings]

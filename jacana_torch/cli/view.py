@@ -71,6 +71,8 @@ def run(arguments: argparse.Namespace) -> int:
         examples = [Example(pair, example.gold) for pair, example in zip(ready, examples, strict=True)]
         if found is None:
             found = all_good([alignment for _, alignment in work.finish(ready, ready)], gold)
+        if not tokenise:
+            _warn_if_seen(model, ready)
         why = _reasons(work.model, ready, arguments.symmetrize)
     names = [_named(name) for name in (gold, predicted or model) if name is not None]
     if found is not None and examples[0].gold is None:
@@ -79,6 +81,13 @@ def run(arguments: argparse.Namespace) -> int:
     corpora.write_chunks([text], arguments.output)
     sys.stderr.write(f"jacana-torch: {len(examples)} pairs, {len(text.encode()) / 1e6:.2f} MB\n")
     return 0
+
+
+def _warn_if_seen(model: str, pairs: Sequence[SentencePair]) -> None:
+    from ..model.seen import warning
+
+    if said := warning(model, pairs):
+        sys.stderr.write(f"jacana-torch: warning: {said}\n")
 
 
 def _check(examples: Sequence[Example], file: str, others: bool) -> None:

@@ -21,6 +21,7 @@ from ..errors import ConfigError, JacanaError
 from ..evaluate import Counts
 from ..model import persist
 from ..model.model import Model
+from ..model.seen import warning
 from ..symmetrize import functions, name_of, symmetrizer
 from ..train.data import Dataset, annotated
 from ..train.run import Run, checked
@@ -49,7 +50,7 @@ def compare(
     """
     if not entries:
         raise ConfigError("there is nothing to compare: set aligners=[NAME,...]")
-    run = Run(checked({**config, "cv": None, "resume": None}, families), directory, [])
+    run = Run(checked({**config, "cv": None, "resume": None, "start": None}, families), directory, [])
     torch.set_num_threads(max(1, run.cfg["trainer"]["threads"]))
     folder = directory
     if config["resume"]:
@@ -123,7 +124,11 @@ class _Bench:
         """Measure one system: its rows, and whether it was trained."""
         learns, trained = False, "?"
         try:
-            run = Run(checked({**entry.config, "cv": None, "resume": None}, self.families), self.run.directory, [])
+            run = Run(
+                checked({**entry.config, "cv": None, "resume": None, "start": None}, self.families),
+                self.run.directory,
+                [],
+            )
             for name in ("data", "links"):
                 if run.cfg[name] != self.run.cfg[name]:
                     raise ConfigError(f"{entry.name} changes {name}, and systems are compared on the same pairs")
@@ -133,6 +138,8 @@ class _Bench:
             if entry.saved:
                 trained = "saved model"
             log.info("%s (%s)", entry.name, trained)
+            if entry.saved:
+                self._warn_if_seen(entry.saved, protocol)
             result = self._result(entry, run, model, learns, protocol)
             found = [
                 Row(
@@ -155,6 +162,11 @@ class _Bench:
             outcome = f"F1 {100 * row.score.f1:.2f}" if row.score else f"cannot run: {row.failure}"
             log.info("%s: %s", row.label, outcome)
         return found, learns
+
+    def _warn_if_seen(self, saved: str, protocol: Protocol) -> None:
+        scored = self.data.dev if protocol.mode == "dev" else self.data.train
+        if said := warning(saved, [example.pair for example in scored]):
+            log.warning("%s", said)
 
     def _result(self, entry: Entry, run: Run, model: Model, learns: bool, protocol: Protocol) -> Result:
         key = _key(entry, run, model, protocol if learns else replace(

@@ -39,7 +39,8 @@ _NULL = type(None)
 _EXPECTED: Mapping[str, tuple[type, ...]] = {
     "data": (dict,), "features": (dict,), "aligner": (dict,), "logger": (dict,), "trainer": (dict,),
     "annotate": (dict, _NULL), "drop": (list,), "cv": (int, _NULL), "seed": (int,), "links": (str,),
-    "resume": (str, _NULL), "start": (str, _NULL), "overwrite": (bool,), "output": (str, _NULL), "description": (str,),
+    "resume": (str, _NULL), "start": (str, _NULL), "output": (str, _NULL), "overwrite": (bool,),
+    "description": (str,),
     "data.root": (str,), "data.train": (list,), "data.dev": (list,), "data.drop_ids": (list,),
     "data.sidecar": (list,), "data.limit": (int, _NULL), "trainer.threads": (int,),
     "trainer.pull": (int, float),
@@ -77,6 +78,7 @@ def train(
     if resumed is not None:
         _check_same_pairs(run, resumed, data)
     log.info("%d pairs to train on, %d to score on", len(data.train), len(data.dev))
+    _warn_if_seen(run, data)
     tracker = None
     if cfg["logger"]["tensorboard"]:
         from .tracking import TensorBoard
@@ -125,8 +127,23 @@ def checked(config: Mapping[str, Any], families: Sequence[str]) -> dict[str, Any
     return cfg
 
 
+def _warn_if_seen(run: Run, data: Dataset) -> None:
+    """Say it if scored pairs are also trained on: by this run, or by the models that it starts from."""
+    known = {str(folder): persist.trained_on(folder) for folder in run.starts()}
+    scored = [example.pair for example in (data.train if run.cfg["cv"] else data.dev)]
+    if data.dev and not run.cfg["cv"]:
+        known["this model"] = checksums(data.train)
+    if not known or not scored:
+        return
+    from ..model.seen import said
+
+    for name, seen in known.items():
+        if text := said(name, seen, scored):
+            log.warning("%s", text)
+
+
 def _resumed(run: Run) -> Path | None:
-    """Give the aligner the weights of the interrupted run that `resume` names, and return the directory of these."""
+    """Give the aligner the weights of the run that `resume` names, and return the directory of these."""
     if not run.cfg["resume"]:
         return None
     from . import start
@@ -141,8 +158,8 @@ def _check_same_pairs(run: Run, resumed: Path, data: Dataset) -> None:
     before, now = persist.trained_on(resumed), checksums(data.train)
     if before and not now <= before:
         raise ConfigError(
-            f"resume={run.cfg['resume']}: {len(now - before)} of the training pairs are not those of the interrupted "
-            f"run; to train on other pairs: start={run.cfg['resume']}"
+            f"resume={run.cfg['resume']}: {len(now - before)} of the training pairs are not those of the "
+            f"interrupted run; to train on other pairs: start={run.cfg['resume']}"
         )
 
 

@@ -24,7 +24,7 @@ START = ", or leave aligner= and experiment= out to keep the start's configurati
 
 
 def folder(name: str) -> Path:
-    """The directory of a model, which is given by name, by directory or by the folder of the run that trained it."""
+    """The directory of a model, given by name, by directory or by the folder of the run that trained it."""
     path = persist.locate(name)
     if path == Path(name):
         path = path.expanduser()
@@ -47,7 +47,9 @@ def configured(cfg: Mapping[str, Any], overrides: Sequence[str]) -> dict[str, An
     if "symmetrize" in given:
         _set(aligner, ["symmetrize"], cfg["symmetrize"], f"start={cfg['start']} has no symmetrizer to replace")
     for path, where in _paths(given, "symmetrize"):
-        _set(aligner, ["symmetrize", *where], _at(cfg, path), f"the symmetrizer of start={cfg['start']}: no {path}")
+        _set(
+            aligner, ["symmetrize", *where], _at(cfg, path), f"the symmetrizer of start={cfg['start']}: no {path}"
+        )
     if "annotate" in given or annotate is None:
         annotate = cfg["annotate"]
     else:
@@ -59,7 +61,9 @@ def configured(cfg: Mapping[str, Any], overrides: Sequence[str]) -> dict[str, An
 def begin(aligner: Aligner, name: str, pull: float) -> None:
     """Give an aligner the weights of the model of that name to start from."""
     if not isinstance(aligner, FineTunable):
-        raise ConfigError(f"start={name}: {type(aligner).__name__} cannot start from a model; chains and networks can")
+        raise ConfigError(
+            f"start={name}: {type(aligner).__name__} cannot start from a model; chains and networks can"
+        )
     directory = folder(name)
     persist.read_config(directory)
     try:
@@ -77,8 +81,8 @@ def resumable(name: str) -> Path:
     signature = persist.read_signature(directory)
     if not signature.get("interrupted") and signature.get("converged", True):
         raise ConfigError(
-            f"resume={name}: its training was not interrupted, so there is nothing to resume; to train it further, "
-            f"also on other pairs: start={name}"
+            f"resume={name}: its training was not interrupted, so there is nothing to resume; to train it "
+            f"further, also on other pairs: start={name}"
         )
     return directory
 
@@ -102,7 +106,9 @@ def _set_families(aligner: dict[str, Any], cfg: Mapping[str, Any], given: Mappin
             if len(where) == 1:
                 family[where[0]] = asked.get(where[0])
             else:
-                _set(family, where, _at(cfg, path), f"start={cfg['start']} has no family {where[0]}: add +features=")
+                _set(
+                    family, where, _at(cfg, path), f"start={cfg['start']} has no family {where[0]}: add +features="
+                )
 
 
 def _set_trainer(aligner: dict[str, Any], cfg: Mapping[str, Any], given: Mapping[str, str]) -> None:

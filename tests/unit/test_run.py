@@ -98,13 +98,16 @@ def test_stdout_is_the_model_and_it_aligns(train):
     assert "intersection" in (run_folder / "train.log").read_text()
 
 
-def test_output_names_the_model_directory_and_replaces_only_models(train, tmp_path):
+def test_output_names_the_model_directory_and_replaces_only_models_and_only_if_asked(train, tmp_path):
     assert train("output=mine")[1] == ["mine"]
     first = (tmp_path / "mine" / "weights.safetensors").read_bytes()
-    assert trained(train("output=mine", "trainer.l2=30")) == Path("mine")
+    code, out, err = train("output=mine", "trainer.l2=30")
+    assert (code, out) == (2, []) and "overwrite=true" in err and "pairs to train on" not in err
+    assert (tmp_path / "mine" / "weights.safetensors").read_bytes() == first
+    assert trained(train("output=mine", "trainer.l2=30", "overwrite=true")) == Path("mine")
     assert (tmp_path / "mine" / "weights.safetensors").read_bytes() != first
     (tmp_path / "mine" / "thesis.tex").write_text("years of work")
-    code, out, err = train("output=mine")
+    code, out, err = train("output=mine", "overwrite=true")
     assert (code, out) == (2, []) and "thesis.tex" in err
     assert (tmp_path / "mine" / "thesis.tex").exists() and len(list((tmp_path / "mine").iterdir())) == 4
     assert [p.name for p in tmp_path.iterdir() if p.name.startswith(".")] == []
