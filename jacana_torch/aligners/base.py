@@ -8,6 +8,7 @@
 | `Trainable`         | learns from examples, and its state can be saved and restored                |
 | `TrainingOptional`  | learns, but is of use untrained                                              |
 | `FineTunable`       | learns from examples what differs from a trained model                       |
+| `Resumable`         | keeps its progress while it learns, so that it can go on after a kill        |
 | `OneWay`            | aligns in one direction, and is told which                                   |
 | `Directional`       | joins two directions by a symmetrizer that the caller may replace            |
 | `LinksOnly`         | is faster where nobody asks for confidences                                  |
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from ..explain import Explanation
 
 State = Mapping[str, "np.ndarray | list[str]"]
+Arrays = Mapping[str, np.ndarray]
 PreparedPairs = TypeVar("PreparedPairs")
 
 
@@ -49,6 +51,62 @@ class Step:
 
 
 Watcher = Callable[[Step], None]
+
+
+class Checkpoint(Protocol):
+    """Where a training keeps its progress, phase by phase, so that a killed one goes on where it was.
+
+    A phase is a part of a training that is done once, such as a direction or a fold. It has phases of its own.
+    """
+
+    def phase(self, name: str) -> Checkpoint:
+        """The checkpoint of a part of this phase; the parts of a phase have different names."""
+        ...
+
+    def kept(self) -> Arrays | None:
+        """The state that the interrupted training of this phase kept last; None to begin at the beginning."""
+        ...
+
+    def due(self) -> bool:
+        """Whether `keep` would write now. Ask if states cannot be told apart from later ones without a copy."""
+        ...
+
+    def keep(self, state: Callable[[], Arrays]) -> None:
+        """Write this state if it is time to, or later if the training is interrupted before the next call."""
+        ...
+
+    def finished(self) -> tuple[State, TrainingReport] | None:
+        """What the phase ended with, if the interrupted training ended it."""
+        ...
+
+    def finish(self, state: State, report: TrainingReport) -> None:
+        """Write what the phase ended with, in place of all that it and its parts kept."""
+        ...
+
+
+class Unkept:
+    """The checkpoint of a training that keeps nothing."""
+
+    def phase(self, name: str) -> Unkept:
+        return self
+
+    def kept(self) -> None:
+        return None
+
+    def due(self) -> bool:
+        return False
+
+    def keep(self, state: Callable[[], Arrays]) -> None:
+        pass
+
+    def finished(self) -> None:
+        return None
+
+    def finish(self, state: State, report: TrainingReport) -> None:
+        pass
+
+
+UNKEPT = Unkept()
 
 
 @runtime_checkable
@@ -106,6 +164,24 @@ class FineTunable(Trainable, Protocol):
         Linear weights are pulled towards the start's: `pull` multiplies the strength of their prior. What the
         start lacks begins as in a new model.
         """
+        ...
+
+
+@runtime_checkable
+class Resumable(Trainable, Protocol):
+    """Keeps its progress in a checkpoint while it learns. Others begin an interrupted phase anew."""
+
+    @property
+    def keeps_progress(self) -> bool: ...
+
+    def fit(
+        self,
+        examples: Sequence[Example],
+        dev: Sequence[Example] = (),
+        watch: Watcher | None = None,
+        checkpoint: Checkpoint = UNKEPT,
+    ) -> TrainingReport:
+        """As `Trainable.fit`. From what the checkpoint kept, training takes the steps that it would have taken."""
         ...
 
 
@@ -208,6 +284,27 @@ class TrainingReport:
             self.total_links + other.total_links,
             self.notes + other.notes,
         )
+
+
+def fit_phase(
+    aligner: Trainable,
+    examples: Sequence[Example],
+    dev: Sequence[Example] = (),
+    watch: Watcher | None = None,
+    phase: Checkpoint = UNKEPT,
+) -> TrainingReport:
+    """Train an aligner as a phase of a training, or take what the phase ended with in an interrupted run."""
+    if (finished := phase.finished()) is not None:
+        state, report = finished
+        aligner.restore(state)
+        return report
+    if isinstance(aligner, Resumable):
+        report = aligner.fit(examples, dev, watch, phase)
+    else:
+        report = aligner.fit(examples, dev, watch)
+    if not report.interrupted:
+        phase.finish(aligner.state(), report)
+    return report
 
 
 def learnable(examples: Sequence[Example]) -> list[Example]:

@@ -5,14 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from ..errors import ConfigError
 from ..symmetrize import BY_LINKS, Symmetrizer, name_of, symmetrizer
 from ..types import Alignment, Example, SentencePair, resources_of
-from .base import CannotExplain, FineTunable, OneWay, Trainable, TrainingReport, Watcher
+from .base import (
+    UNKEPT,
+    CannotExplain,
+    Checkpoint,
+    FineTunable,
+    OneWay,
+    Trainable,
+    TrainingReport,
+    Watcher,
+    fit_phase,
+)
 from .crf import Crf
 from .posterior import Combination, Posterior, aligned, both_ways
 
@@ -35,6 +45,8 @@ class Bidirectional:
     symmetrize: Symmetrizer | Posterior | str = "intersection"
     combination: Combination = field(default_factory=Combination)
     usual: Combination | None = None
+
+    keeps_progress: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         join = self._join()  # an unknown name is an error now, not after training
@@ -60,20 +72,26 @@ class Bidirectional:
         return name_of(self.symmetrize)
 
     def fit(
-        self, examples: Sequence[Example], dev: Sequence[Example] = (), watch: Watcher | None = None
+        self,
+        examples: Sequence[Example],
+        dev: Sequence[Example] = (),
+        watch: Watcher | None = None,
+        checkpoint: Checkpoint = UNKEPT,
     ) -> TrainingReport:
-        forward = self.forward.fit(examples, dev, watch)
+        forward = fit_phase(self.forward, examples, dev, watch, checkpoint.phase("forward"))
         if forward.interrupted:
             return forward
         try:
-            backward = self.backward.fit(list(map(Example.flip, examples)), list(map(Example.flip, dev)), watch)
+            flipped, dev = list(map(Example.flip, examples)), list(map(Example.flip, dev))
+            backward = fit_phase(self.backward, flipped, dev, watch, checkpoint.phase("backward"))
         except KeyboardInterrupt:  # before its first step: the other direction is done, and must not be lost
             return replace(forward, converged=False, interrupted=True)
         report = forward + backward
         if not isinstance(self.symmetrize, Posterior) or report.interrupted:
             return report
         try:
-            found = self.symmetrize.learn(*self._two_chains(), examples, self.usual)
+            phase = checkpoint.phase("calibration")
+            found = self.symmetrize.learn(*self._two_chains(), examples, self.usual, phase)
             self.combination = found or self.combination
         except KeyboardInterrupt:  # the directions are done
             return replace(report, converged=False, interrupted=True)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from operator import attrgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from ..features.grid import grids
 from ..symmetrize import Symmetrizer
 from ..types import Alignment, Example, SentencePair
 from ..util.geometry import Geometry
-from .base import Step, TrainingReport, Watcher, learnable
+from .base import UNKEPT, Checkpoint, Step, TrainingReport, Watcher, learnable
 
 if TYPE_CHECKING:
     from ..explain import Explanation
@@ -88,6 +88,8 @@ class Crf:
     mean: Mapping[str, float] = field(default_factory=dict, repr=False)
     pull: float = 1.0
 
+    keeps_progress: ClassVar[bool] = True
+
     def __post_init__(self) -> None:
         self.features = FeatureSet(self.families, self.drop, gaps=self.remember)
         self._scorer: Scorer | None = None
@@ -121,7 +123,11 @@ class Crf:
     # Training
 
     def fit(
-        self, examples: Sequence[Example], dev: Sequence[Example] = (), watch: Watcher | None = None
+        self,
+        examples: Sequence[Example],
+        dev: Sequence[Example] = (),
+        watch: Watcher | None = None,
+        checkpoint: Checkpoint = UNKEPT,
     ) -> TrainingReport:
         from ..crf.objective import Objective  # imports torch, which aligning does without
         from ..optimize.minimise import minimise
@@ -159,7 +165,9 @@ class Crf:
             curvature=float(l2.min()),
             history=100,  # shorter memories take up to eight times the steps on features as correlated as these
         )
-        result, done = search(objective, np.array([*first.values()]), callback=step), 0
+        phase = checkpoint.phase("all") if self.prune else checkpoint  # all columns, and then those that are kept
+        first_search = partial(search, callback=step, resume=phase.kept(), keep=phase.keep)
+        result, done = first_search(objective, np.array([*first.values()])), 0
         self.names, self.weights = names, result.x
         if self.prune and not result.interrupted:
             kept, done = mattering(batch, names, result.x, self.prune), result.iterations
@@ -168,7 +176,8 @@ class Crf:
             def later(iteration: int, x: np.ndarray, loss: float, gradient_norm: float) -> None:
                 step(done + iteration, scattered(x, kept), loss, gradient_norm)  # the same columns throughout
 
-            result = search(among(objective, kept), result.x[kept], callback=later)
+            last_search = partial(search, callback=later, resume=checkpoint.kept(), keep=checkpoint.keep)
+            result = last_search(among(objective, kept), result.x[kept])
             self.names, self.weights = [names[k] for k in np.flatnonzero(kept)], result.x
         return self._report(result, done, dropped, links)
 

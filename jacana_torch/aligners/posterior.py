@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass, replace
+from dataclasses import asdict, astuple, dataclass, replace
 from itertools import compress, starmap
 from operator import attrgetter
 from typing import TYPE_CHECKING
@@ -24,6 +24,7 @@ from ..errors import ConfigError
 from ..features.grid import Grid, grids
 from ..symmetrize import Symmetrizer
 from ..types import Alignment, Example, SentencePair
+from .base import UNKEPT, Checkpoint, TrainingReport, fit_phase
 
 if TYPE_CHECKING:
     from .crf import Crf
@@ -120,6 +121,12 @@ class Sample:
     pair: np.ndarray
 
     @classmethod
+    def of_phase(cls, phase: Checkpoint) -> Sample | None:
+        """Return the sample that a phase ended with, if an interrupted training ended it."""
+        finished = phase.finished()
+        return None if finished is None else cls(**{key: np.asarray(value) for key, value in finished[0].items()})
+
+    @classmethod
     def joined(cls, parts: Sequence[Sample]) -> Sample:
         """Concatenate samples, numbering their pairs consecutively."""
         if not parts:
@@ -202,7 +209,12 @@ class Posterior:
             raise ConfigError(f"symmetrize.folds={self.folds!r}: two or more, or 0 for no calibration")
 
     def learn(
-        self, one: Crf, other: Crf, examples: Sequence[Example], usual: Combination | None = None
+        self,
+        one: Crf,
+        other: Crf,
+        examples: Sequence[Example],
+        usual: Combination | None = None,
+        checkpoint: Checkpoint = UNKEPT,
     ) -> Combination | None:
         """Return the combination that suits held-out pairs best; None without folds or with too few examples.
 
@@ -214,7 +226,7 @@ class Posterior:
                 usable.append(example)
         if not self.folds or len(usable) < FEWEST:
             return None
-        sample = Sample.joined(list(held_out(one, other, usable, self.folds, self.seed)))
+        sample = Sample.joined(list(held_out(one, other, usable, self.folds, self.seed, checkpoint)))
         found = fitted(sample, usual, 1.0 if usual is None else NEAR)
         found = replace(found, threshold=best_threshold(sample, found))
         if usual is not None:
@@ -296,20 +308,28 @@ def aligned(
     return out
 
 
-def held_out(one: Crf, other: Crf, examples: Sequence[Example], folds: int, seed: int) -> Iterator[Sample]:
+def held_out(
+    one: Crf, other: Crf, examples: Sequence[Example], folds: int, seed: int, checkpoint: Checkpoint = UNKEPT
+) -> Iterator[Sample]:
     """Yield the posteriors of each fold under chains that were trained on the others; Ctrl-C passes through."""
     order = np.random.default_rng(seed).permutation(len(examples))
     folds = min(folds, len(examples))
     for number in range(folds):
+        phase = checkpoint.phase(f"fold-{number + 1}")
+        if (sample := Sample.of_phase(phase)) is not None:
+            yield sample
+            continue
         log.info("both directions on held-out pairs: fold %d of %d", number + 1, folds)
         inside = np.zeros(len(examples), dtype=bool)
         inside[order[number::folds]] = True
         rest = list(compress(examples, ~inside))
         there, back = _fresh(one), _fresh(other)
         for chain, seen in ((there, rest), (back, list(map(Example.flip, rest)))):
-            if chain.fit(seen).interrupted:
+            if fit_phase(chain, seen, phase=phase.phase(chain.part)).interrupted:
                 raise KeyboardInterrupt
-        yield sampled(there, back, list(compress(examples, inside)))
+        sample = sampled(there, back, list(compress(examples, inside)))
+        phase.finish(asdict(sample), TrainingReport())
+        yield sample
 
 
 def sampled(one: Crf, other: Crf, examples: Sequence[Example]) -> Sample:

@@ -1,13 +1,18 @@
-"""Minimise a loss over mini-batches, by AdamW with a warm-up, a cosine decay and clipped gradients."""
+"""Minimise a loss over mini-batches, by AdamW with a warm-up, a cosine decay and clipped gradients.
+
+A search can be resumed after any step: its state holds the parameters, the optimiser's moments, the state of the
+random numbers and its place among the batches.
+"""
 
 from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -18,6 +23,10 @@ log = logging.getLogger(__name__)
 # Called after each epoch with its number from 1, the mean loss of its batches and the last norm of the gradient.
 # The search ends if it returns True.
 Callback = Callable[[int, float, float], bool | None]
+# Called after each step and each epoch with the function that makes the state of this moment. A state is a copy of
+# all parameters and moments: make one only to write it.
+Keep = Callable[[Callable[[], dict[str, np.ndarray]]], None]
+State = Mapping[str, np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -54,64 +63,137 @@ def descend(
     loss: Callable[[Any], Tensor],
     plan: Plan,
     callback: Callback | None = None,
+    resume: State | None = None,
+    keep: Keep | None = None,
 ) -> Result:
     """Change the parameters of `groups` in place so that the loss falls.
 
     `batches(epoch)` gives the batches of an epoch, equally many in each; `loss` of a batch is a mean over its
     items. Ctrl-C ends the search and leaves the parameters as they are. Before the first step, it is raised.
+
+    `resume` is a state that `keep` got; entries of other names are ignored. `batches` must give the batches of its
+    epoch again.
     """
-    groups = [group for group in groups if group.parameters]
-    every = [p for group in groups for p in group.parameters]
-    optimiser = torch.optim.AdamW(
-        [{"params": list(group.parameters), "lr": group.rate} for group in groups], weight_decay=plan.decay
-    )
-    step, completed, mean = 0, 0, math.nan
+    search = _Descent([group for group in groups if group.parameters], loss, plan)
+    if resume is not None:
+        search.resume(resume)
+    begun, place = search.place.step, search.place
     try:
-        for epoch in range(1, plan.epochs + 1):
-            given = list(batches(epoch))
-            steps = plan.epochs * math.ceil(len(given) / plan.accumulate)
-            total, norm = 0.0, 0.0
-            for start in range(0, len(given), plan.accumulate):
-                for options, group in zip(optimiser.param_groups, groups, strict=True):
-                    options["lr"] = group.rate * factor(step, steps, plan.warmup)
-                some = given[start : start + plan.accumulate]
-                value, norm = _step(optimiser, every, some, loss, plan.clip, epoch)
-                total += value
-                step += 1
-            mean, completed = total / max(len(given), 1), epoch
-            if callback is not None and callback(epoch, mean, norm):
+        while place.epoch < plan.epochs:
+            search.epoch(list(batches(place.epoch + 1)), keep)
+            if callback is not None and callback(place.epoch, place.mean, place.norm):
                 break
+            if keep is not None:
+                keep(search.state)
     except KeyboardInterrupt:
-        if not step:
+        if place.step == begun:
             raise
-        log.warning("interrupted in epoch %d: keeping the weights so far", completed + 1)
-        return Result(completed, mean, True)
-    return Result(completed, mean, False)
+        log.warning("interrupted in epoch %d: keeping the weights so far", place.epoch + 1)
+        return Result(place.epoch, place.mean, True)
+    return Result(place.epoch, place.mean, False)
 
 
-def _step(
-    optimiser: torch.optim.Optimizer,
-    parameters: Sequence[nn.Parameter],
-    batches: Sequence[Any],
-    loss: Callable[[Any], Tensor],
-    clip: float,
-    epoch: int,
-) -> tuple[float, float]:
-    """Take one step, and return the sum of the batches' losses and the norm of the gradient of their mean."""
-    optimiser.zero_grad(set_to_none=True)
-    total = 0.0
-    for batch in batches:
-        value = loss(batch)
-        (value / len(batches)).backward()  # type: ignore[no-untyped-call]
-        total += float(value.detach())
-    norm = float(nn.utils.clip_grad_norm_(parameters, clip))
-    if not (math.isfinite(total) and math.isfinite(norm)):
-        raise DivergedError(
-            f"the loss is {total}, and its gradient {norm}, in epoch {epoch}: lower the learning rate, or look "
-            "for a feature value that is not finite"
+@dataclass
+class _Place:
+    """How far a search is.
+
+    `epoch` counts complete epochs, and `mean` is the mean loss of the last one. Of the next epoch, `done` batches are
+    done, whose losses sum to `total`. `step` counts all steps, and `norm` is that of the last gradient.
+    """
+
+    epoch: int = 0
+    mean: float = math.nan
+    done: int = 0
+    total: float = 0.0
+    step: int = 0
+    norm: float = 0.0
+
+
+@dataclass
+class _Descent:
+    """A search over mini-batches, and its place."""
+
+    groups: Sequence[Group]
+    loss: Callable[[Any], Tensor]
+    plan: Plan
+    place: _Place = field(default_factory=_Place)
+
+    def __post_init__(self) -> None:
+        self.parameters = [p for group in self.groups for p in group.parameters]
+        self.optimiser = torch.optim.AdamW(
+            [{"params": list(group.parameters), "lr": group.rate} for group in self.groups],
+            weight_decay=self.plan.decay,
         )
-    optimiser.step()
-    return total, norm
+
+    def epoch(self, batches: Sequence[Any], keep: Keep | None) -> None:
+        """Take the steps that are left of the next epoch."""
+        plan, place = self.plan, self.place
+        steps = plan.epochs * math.ceil(len(batches) / plan.accumulate)
+        while place.done < len(batches):
+            for options, group in zip(self.optimiser.param_groups, self.groups, strict=True):
+                options["lr"] = group.rate * factor(place.step, steps, plan.warmup)
+            some = batches[place.done : place.done + plan.accumulate]
+            value, place.norm = self.step(some)
+            place.total, place.done, place.step = place.total + value, place.done + len(some), place.step + 1
+            if keep is not None:
+                keep(self.state)
+        place.mean = place.total / max(len(batches), 1)
+        place.epoch, place.done, place.total = place.epoch + 1, 0, 0.0
+
+    def step(self, batches: Sequence[Any]) -> tuple[float, float]:
+        """Take one step, and return the sum of the batches' losses and the norm of the gradient of their mean."""
+        self.optimiser.zero_grad(set_to_none=True)
+        total = 0.0
+        for batch in batches:
+            value = self.loss(batch)
+            (value / len(batches)).backward()  # type: ignore[no-untyped-call]
+            total += float(value.detach())
+        norm = float(nn.utils.clip_grad_norm_(self.parameters, self.plan.clip))
+        if not (math.isfinite(total) and math.isfinite(norm)):
+            raise DivergedError(
+                f"the loss is {total}, and its gradient {norm}, in epoch {self.place.epoch + 1}: lower the "
+                "learning rate, or look for a feature value that is not finite"
+            )
+        self.optimiser.step()
+        return total, norm
+
+    def state(self) -> dict[str, np.ndarray]:
+        """Return copies of all that further steps depend on, but the batches."""
+        place = self.place
+        state = {"place": np.array([place.epoch, place.mean, place.done, place.total, place.step, place.norm])}
+        for name, random in _generators(self.parameters).items():
+            state[name] = random.get_state().numpy().copy()
+        for number, parameter in enumerate(self.parameters):
+            state[f"parameter.{number}"] = parameter.detach().cpu().numpy().copy()
+            for name, value in self.optimiser.state[parameter].items():
+                state[f"{name}.{number}"] = torch.as_tensor(value).cpu().numpy().copy()
+        return state
+
+    @torch.no_grad()
+    def resume(self, state: State) -> None:
+        """Take back a state."""
+        epoch, mean, done, total, step, norm = state["place"].tolist()
+        for name, value in vars(_Place(int(epoch), mean, int(done), total, int(step), norm)).items():
+            setattr(self.place, name, value)
+        for name, random in _generators(self.parameters).items():
+            if name in state:
+                random.set_state(torch.from_numpy(np.array(state[name])))
+        moments: dict[int, dict[str, Tensor]] = {}
+        for name, array in state.items():
+            kind, _, number = name.partition(".")
+            if kind == "parameter":
+                self.parameters[int(number)].copy_(torch.from_numpy(np.array(array)))
+            elif number.isdecimal():
+                moments.setdefault(int(number), {})[kind] = torch.from_numpy(np.array(array))
+        self.optimiser.load_state_dict({**self.optimiser.state_dict(), "state": moments})
+
+
+def _generators(parameters: Sequence[nn.Parameter]) -> dict[str, torch.Generator]:
+    """Return the random numbers that a loss may use: those of the CPU and of the parameters' device."""
+    found = {"random": torch.default_generator}
+    for device in {p.device for p in parameters if p.is_cuda}:
+        found["cuda_random"] = torch.cuda.default_generators[device.index or 0]
+    return found
 
 
 def factor(step: int, steps: int, warmup: float) -> float:

@@ -71,8 +71,8 @@ def minimise(
     `history`    number of corrections that L-BFGS remembers.
     `scale`      searches in x / scale; good values are about the inverse root of the second derivatives.
     `callback`   called after each iteration with the best point so far.
-    `keep`       called after each iteration but the last, with a function that returns the state of the search after
-                 it, at any later time. `resume` is such a state, of a search for the same minimum.
+    `keep`       called after each iteration but the last, with a function that returns the state of the search at
+                 that moment, whenever it is called. `resume` is such a state, of a search for the same minimum.
 
     Ctrl-C ends the search and returns the best point so far.
     """

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
+from typing import ClassVar
 
 import numpy as np
 
 from ...errors import ConfigError
 from ...types import Alignment, Example, SentencePair
-from ..base import TrainingReport, Watcher, learnable
+from ..base import UNKEPT, Checkpoint, TrainingReport, Watcher, fit_phase, learnable
 from ..bidirectional import Bidirectional
 from ..posterior import FEWEST, Combination, Sample, best_threshold, fitted
 from .neural import Neural, alignment_of
@@ -44,6 +45,8 @@ class Mixed:
     )  # "forward" stands for the network, "backward" for the linear chains
     _begun: tuple[Mapping[str, np.ndarray | list[str]], float] | None = field(init=False, default=None, repr=False)
 
+    keeps_progress: ClassVar[bool] = True
+
     def __post_init__(self) -> None:
         if not isinstance(self.network, Neural):
             raise ConfigError(f"network={type(self.network).__name__}: should be a Neural aligner")
@@ -72,25 +75,38 @@ class Mixed:
     # Training
 
     def fit(
-        self, examples: Sequence[Example], dev: Sequence[Example] = (), watch: Watcher | None = None
+        self,
+        examples: Sequence[Example],
+        dev: Sequence[Example] = (),
+        watch: Watcher | None = None,
+        checkpoint: Checkpoint = UNKEPT,
     ) -> TrainingReport:
         """Train the chains, which takes seconds, then the network, then the combination."""
         examples = learnable(examples)
         self.network.check()
-        report = self.linear.fit(examples, dev, watch)
+        report = fit_phase(self.linear, examples, dev, watch, checkpoint.phase("linear"))
         if report.interrupted:
             return report
         try:
-            report += self.network.fit(examples, dev, watch)
+            report += fit_phase(self.network, examples, dev, watch, checkpoint.phase("network"))
             if self.folds and not report.interrupted and len(examples) >= FEWEST:
-                self._learn_combination(examples)
+                self._learn_combination(examples, checkpoint)
         except KeyboardInterrupt:  # what is trained so far is kept
             return replace(report, converged=False, interrupted=True)
         return report
 
-    def _learn_combination(self, examples: Sequence[Example]) -> None:
+    def _learn_combination(self, examples: Sequence[Example], checkpoint: Checkpoint) -> None:
         """Fit weights and threshold to pairs that neither part was trained on."""
-        sample = Sample.joined([self._untrained()._sample(*split) for split in self._splits(examples)])
+        samples = []
+        for number, (rest, held_out) in enumerate(self._splits(examples), 1):
+            phase = checkpoint.phase(f"fold-{number}")
+            sample = Sample.of_phase(phase)
+            if sample is None:
+                log.info("network and linear chains on held-out pairs: fold %d of %d", number, self.folds)
+                sample = self._untrained()._sample(rest, held_out, phase)
+                phase.finish(asdict(sample), TrainingReport())
+            samples.append(sample)
+        sample = Sample.joined(samples)
         found = fitted(sample)
         self.combination = replace(found, threshold=best_threshold(sample, found))
         log.info("the network (forward) and the linear chains (backward) combined: %s", self.combination)
@@ -98,7 +114,6 @@ class Mixed:
     def _splits(self, examples: Sequence[Example]) -> Iterator[tuple[list[Example], list[Example]]]:
         order = np.random.default_rng(self.seed).permutation(len(examples))
         for fold in range(self.folds):
-            log.info("network and linear chains on held-out pairs: fold %d of %d", fold + 1, self.folds)
             held_out = np.sort(order[fold :: self.folds])
             rest = np.setdiff1d(order, held_out)
             yield [examples[k] for k in rest], [examples[k] for k in held_out]
@@ -114,9 +129,9 @@ class Mixed:
             made.start_from(*self._begun)
         return made
 
-    def _sample(self, training: Sequence[Example], held_out: Sequence[Example]) -> Sample:
+    def _sample(self, training: Sequence[Example], held_out: Sequence[Example], phase: Checkpoint) -> Sample:
         """Train on some examples, and return the probabilities of all cells of others."""
-        if self.fit(training).interrupted:
+        if self.fit(training, checkpoint=phase).interrupted:
             raise KeyboardInterrupt
         network, linear = self._both([e.pair for e in held_out])
         gold = [matrix_of(e.gold) for e in held_out if e.gold is not None]

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -21,7 +22,7 @@ from ...errors import ConfigError, ModelError, PairError
 from ...features.api import EdgeFamily, NodeFamily
 from ...features.featureset import FeatureSet
 from ...types import Alignment, Example, SentencePair, trusted
-from ..base import TrainingReport, Watcher, learnable
+from ..base import UNKEPT, Checkpoint, TrainingReport, Watcher, learnable
 from . import weights
 from .grid_chains import mean_posterior
 from .inputs import AT_A_TIME, Batch, Columns, Encoded, Inputs, batches, inputs_of
@@ -104,6 +105,8 @@ class Neural:
     _kept: dict[str, np.ndarray] = field(default_factory=dict, init=False, repr=False)
     networks: list[GridNetwork] = field(default_factory=list, init=False, repr=False, compare=False)
 
+    keeps_progress: ClassVar[bool] = True
+
     def __post_init__(self) -> None:
         self.features = FeatureSet(self.families, self.drop)
         self.layers = tuple(self.layers)
@@ -158,7 +161,11 @@ class Neural:
     # Training
 
     def fit(
-        self, examples: Sequence[Example], dev: Sequence[Example] = (), watch: Watcher | None = None
+        self,
+        examples: Sequence[Example],
+        dev: Sequence[Example] = (),
+        watch: Watcher | None = None,
+        checkpoint: Checkpoint = UNKEPT,
     ) -> TrainingReport:
         examples = learnable(examples)
         self.check()
@@ -178,7 +185,7 @@ class Neural:
         if fresh:
             self.columns.measure(inputs)
         training = Training(self, inputs, [e.gold for e in examples if e.gold is not None], dev, watch)
-        return training.run(self._made())
+        return training.run(self._made(), checkpoint)
 
     def keep(self) -> None:
         """Make the networks' present weights those of the aligner's state."""

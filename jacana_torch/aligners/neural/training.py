@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,7 +17,7 @@ from ...crf.states import gold_states
 from ...evaluate import score
 from ...optimize.epochs import Group, Plan, Result, descend
 from ...types import Alignment, Example
-from ..base import Step, TrainingReport, Watcher
+from ..base import UNKEPT, Arrays, Checkpoint, State, Step, TrainingReport, Watcher
 from .grid_chains import chain_loss
 from .inputs import Batch, Encoded, Inputs, batches
 from .network import ENCODER, GridNetwork, Output
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 ALONE = 0.3  # the weight of the loss of cells by themselves
+BEST = "best."  # begins the names of the best weights in a checkpoint
 
 
 class Gold(NamedTuple):
@@ -68,6 +70,48 @@ def mean_loss(output: Output, gold: Sequence[Gold], inside: Tensor, cost: float)
 
 
 @dataclass
+class Best:
+    """The weights of a network that scored best on dev, and the number of epochs since then."""
+
+    network: GridNetwork
+    f1: float = -1.0
+    since: int = 0
+    weights: dict[str, np.ndarray] = field(default_factory=dict)
+
+    def reached(self, f1: float) -> int:
+        """Compare the present weights; return the number of epochs since the best ones."""
+        self.since += 1
+        if f1 > self.f1:
+            self.f1, self.since, self.weights = f1, 0, learnt(self.network)
+        return self.since
+
+    def restore(self) -> None:
+        """Give the network its best weights, if any were scored."""
+        fill(self.network, self.weights)
+
+    def state(self) -> dict[str, np.ndarray]:
+        best = {f"{BEST}{name}": array for name, array in self.weights.items()}
+        return {**best, "scored": np.array([self.f1, self.since])}
+
+    def resume(self, state: Arrays) -> None:
+        self.f1, self.since = float(state["scored"][0]), int(state["scored"][1])
+        self.weights = {name.removeprefix(BEST): state[name] for name in state if name.startswith(BEST)}
+
+
+def learnt(network: GridNetwork) -> dict[str, np.ndarray]:
+    """A copy of the weights that training changes."""
+    return {name: p.detach().cpu().numpy().copy() for name, p in network.learnt().items()}
+
+
+@torch.no_grad()
+def fill(network: GridNetwork, weights: State) -> None:
+    """Set weights that training changes."""
+    parameters = network.learnt()
+    for name, array in weights.items():
+        parameters[name].copy_(torch.from_numpy(np.array(array)))
+
+
+@dataclass
 class Training:
     """A training run of the networks of `aligner`, on inputs and their gold alignments."""
 
@@ -84,55 +128,68 @@ class Training:
         self._targets = [gold_of(one, self.aligner.policy) for one in self.gold]
         self.dev = [e for e in self.dev if e.gold is not None]
 
-    def run(self, networks: Sequence[GridNetwork]) -> TrainingReport:
+    def run(self, networks: Sequence[GridNetwork], checkpoint: Checkpoint = UNKEPT) -> TrainingReport:
         """Train each network from its own seed, and have the aligner keep the weights, also on Ctrl-C."""
         aligner = self.aligner
         total = sum(len(one.sure) for one in self.gold)
         report = TrainingReport(dropped_links=sum(g.dropped for g in self._targets), total_links=total)
         for member, network in enumerate(networks):
             aligner.networks = list(networks[: member + 1])  # untrained ones would only add noise
+            phase = checkpoint.phase(f"network-{member}")
+            if (finished := phase.finished()) is not None:
+                fill(network, finished[0])
+                report += finished[1]
+                continue
             with torch.random.fork_rng(devices=[]):
                 torch.manual_seed(aligner.seed + member)
-                result = self._train(network, member)
+                result = self._train(network, member, phase)
             part = aligner.part if len(networks) == 1 else f"{aligner.part}{member}"
-            report += TrainingReport(
+            own = TrainingReport(
                 {part: result.loss}, {part: result.epochs}, not result.interrupted, result.interrupted
             )
+            report += own
             if result.interrupted:
                 break
+            phase.finish(learnt(network), own)
         aligner.keep()
         return report
 
-    def _train(self, network: GridNetwork, member: int) -> Result:
-        aligner = self.aligner
+    def _train(self, network: GridNetwork, member: int, phase: Checkpoint) -> Result:
+        aligner, best = self.aligner, Best(network)
         random = Random(aligner.seed + member)
-        best_f1, since_best, best_weights = -1.0, 0, dict[str, Tensor]()
         self._encoded = self._encoded or aligner.encoded(network, self.inputs, keep=True)
+        before = random.getstate()  # of the epoch's batches
 
         def given(epoch: int) -> list[list[int]]:
+            nonlocal before
+            before = random.getstate()
             network.train()
             return batches([one.size for one in self.inputs], aligner.batch_pairs, aligner.batch_cells, random)
 
         def ended(epoch: int, loss: float, norm: float) -> bool:
-            nonlocal best_f1, since_best, best_weights
+            nonlocal before
+            before = random.getstate()
             if self.watch is not None:
                 self.watch(Step(aligner.part, member * aligner.epochs + epoch, loss, norm, aligner))
             if not self.dev:
                 return False
             f1 = self._dev_f1()
             log.info("epoch %d: loss %.4f, dev F1 %.2f", epoch, loss, 100 * f1)
-            since_best += 1
-            if f1 > best_f1:
-                best_f1, since_best = f1, 0
-                best_weights = {name: p.detach().clone() for name, p in network.learnt().items()}
-            return since_best >= aligner.patience
+            return best.reached(f1) >= aligner.patience
 
+        def keep(state: Callable[[], dict[str, np.ndarray]]) -> None:
+            if phase.due():
+                order = {"order": np.array(before[1], dtype=np.uint32)}
+                phase.keep(partial(dict, {**state(), **best.state(), **order}))
+
+        kept = phase.kept()
+        if kept is not None:
+            random.setstate((before[0], tuple(kept["order"].tolist()), None))
+            best.resume(kept)
         plan = Plan(aligner.epochs, aligner.accumulate, aligner.warmup, aligner.decay)
         groups = rates(network, aligner.rate, aligner.encoder_rate)
-        result = descend(groups, given, lambda places: self._loss(network, places), plan, ended)
-        with torch.no_grad():
-            for name, weights in best_weights.items():
-                network.learnt()[name].copy_(weights)
+        result = descend(groups, given, partial(self._loss, network), plan, ended, kept, keep)
+        best.restore()
         return result
 
     def _loss(self, network: GridNetwork, places: Sequence[int]) -> Tensor:

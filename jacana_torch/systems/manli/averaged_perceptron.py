@@ -46,6 +46,9 @@ class Progress:
     total: np.ndarray
     epoch: int = 0
 
+    def state(self) -> dict[str, np.ndarray]:
+        return {"current": self.current, "total": self.total, "epoch": np.array([self.epoch])}
+
     def average(self, rates: Rates) -> np.ndarray:
         """The weights to align with: the mean of the averaged epochs; during the burn-in, the current weights."""
         counted = self.epoch - rates.burn_in

@@ -6,10 +6,12 @@ import logging
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from typing import ClassVar
 
 import numpy as np
 
-from ...aligners.base import Step, TrainingReport, Watcher, learnable
+from ...aligners.base import UNKEPT, Checkpoint, Step, TrainingReport, Watcher, learnable
 from ...errors import ConfigError, ModelError
 from ...types import Alignment, Example, SentencePair
 from ...util.batches import by_size
@@ -65,6 +67,8 @@ class Manli:
     sharpness: float = 10.0
     seed: int = 1
     weights: np.ndarray | None = field(default=None, init=False, repr=False)
+
+    keeps_progress: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.train_by not in ("exact", "annealing"):
@@ -124,14 +128,22 @@ class Manli:
     # Training
 
     def fit(
-        self, examples: Sequence[Example], dev: Sequence[Example] = (), watch: Watcher | None = None
+        self,
+        examples: Sequence[Example],
+        dev: Sequence[Example] = (),
+        watch: Watcher | None = None,
+        checkpoint: Checkpoint = UNKEPT,
     ) -> TrainingReport:
         examples = learnable(examples)
         columns, problems = self.extract.columns, self.problems([e.pair for e in examples])
         alignments = [e.gold for e in examples if e.gold is not None]
         gold = [reachable(alignment, problem) for alignment, problem in zip(alignments, problems, strict=True)]
         progress = self._progress
-        if progress is None or progress.epoch >= self.epochs:  # a complete training starts again from its weights
+        if (resumed := checkpoint.kept()) is not None:
+            progress = Progress(resumed["current"], resumed["total"], int(resumed["epoch"][0]))
+        elif (
+            progress is None or progress.epoch >= self.epochs
+        ):  # a complete training starts again from its weights
             size = len(columns.names)
             progress = Progress(np.zeros(size) if self.weights is None else self.weights.copy(), np.zeros(size))
         loss, interrupted = 0.0, False
@@ -141,6 +153,8 @@ class Manli:
                 self._progress, loss = progress, epoch.loss
                 if watch is not None:
                     watch(Step("aligned", epoch.number, epoch.loss, epoch.change, self))
+                if progress.epoch < self.epochs:
+                    checkpoint.keep(partial(dict, progress.state()))
         except KeyboardInterrupt:
             if not progress.epoch:
                 raise
@@ -178,8 +192,7 @@ class Manli:
             "weights": self.weights,
         }
         if self._progress is not None and self._progress.epoch < self.epochs:
-            state["current"], state["total"] = self._progress.current, self._progress.total
-            state["epoch"] = np.array([self._progress.epoch])
+            state.update(self._progress.state())
         return state
 
     def restore(self, state: Mapping[str, np.ndarray | list[str]]) -> None:

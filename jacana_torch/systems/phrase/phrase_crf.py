@@ -10,12 +10,22 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from ...aligners.base import State, Step, TrainingReport, Watcher, learnable
+from ...aligners.base import (
+    UNKEPT,
+    Checkpoint,
+    State,
+    Step,
+    TrainingReport,
+    Watcher,
+    fit_phase,
+    learnable,
+)
 from ...aligners.crf import Crf, prior_factors
 from ...crf.scores import ChainScores, LinearScores, known_columns, node_scores, numbered
 from ...errors import ConfigError, ModelError
@@ -106,6 +116,8 @@ class PhraseCrf:
     `chain` holds the features of single tokens, and the names and weights of all features.
     """
 
+    keeps_progress: ClassVar[bool] = True
+
     def __init__(
         self,
         families: Mapping[str, NodeFamily | EdgeFamily | None],
@@ -172,13 +184,17 @@ class PhraseCrf:
         return self.chain.resources
 
     def fit(
-        self, examples: Sequence[Example], dev: Sequence[Example] = (), watch: Watcher | None = None
+        self,
+        examples: Sequence[Example],
+        dev: Sequence[Example] = (),
+        watch: Watcher | None = None,
+        checkpoint: Checkpoint = UNKEPT,
     ) -> TrainingReport:
         chain = self.chain
         examples = sorted(learnable(examples), key=lambda e: len(e.pair.target))  # fastest in this order
         if not chain.names:
             rough = replace(chain, tolerance=max(chain.tolerance, _ROUGH_TOLERANCE))
-            interrupted = rough.fit(examples).interrupted
+            interrupted = fit_phase(rough, examples, phase=checkpoint.phase("rough")).interrupted
             chain.names, chain.weights = rough.names, rough.weights
             if interrupted:
                 return TrainingReport(converged=False, interrupted=True)
@@ -202,6 +218,8 @@ class PhraseCrf:
             curvature=float(l2.min()),
             history=100,
             callback=step,
+            resume=checkpoint.kept(),
+            keep=checkpoint.keep,
         )
         chain.names, chain.weights = names, result.x
         log.info("%s: loss %.6f after %d iterations (%s)",

@@ -5,10 +5,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from typing import ClassVar
 
 import numpy as np
 
-from ...aligners.base import Step, TrainingReport, Watcher, learnable
+from ...aligners.base import UNKEPT, Checkpoint, Step, TrainingReport, Watcher, learnable
 from ...errors import ConfigError, ModelError, PairError
 from ...types import Alignment, Example, SentencePair, trusted
 from ...util.batches import by_size
@@ -38,6 +40,8 @@ class Stanford:
     epochs: int = 20
     seed: int = 1
     weights: np.ndarray | None = field(default=None, init=False, repr=False)
+
+    keeps_progress: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.epochs < 1:
@@ -105,7 +109,11 @@ class Stanford:
     # Training
 
     def fit(
-        self, examples: Sequence[Example], dev: Sequence[Example] = (), watch: Watcher | None = None
+        self,
+        examples: Sequence[Example],
+        dev: Sequence[Example] = (),
+        watch: Watcher | None = None,
+        checkpoint: Checkpoint = UNKEPT,
     ) -> TrainingReport:
         examples = learnable(examples)
         problems = self.prepared([e.pair for e in examples])
@@ -114,8 +122,7 @@ class Stanford:
         wanted = [injective(gold, problem, identical) for gold, problem in zip(golds, problems, strict=True)]
         loss, done, interrupted = 0.0, 0, False
         try:
-            for done, (loss, change, weights) in enumerate(self._learn(problems, wanted), 1):
-                self.weights = weights
+            for done, loss, change in self._learn(problems, wanted, checkpoint):
                 if watch is not None:
                     watch(Step("aligned", done, loss, change, self))
         except KeyboardInterrupt:
@@ -128,13 +135,16 @@ class Stanford:
         return TrainingReport({"aligned": loss}, {"aligned": done}, not interrupted, interrupted, dropped, total)
 
     def _learn(
-        self, problems: Sequence[Problem], wanted: Sequence[np.ndarray]
-    ) -> Iterator[tuple[float, float, np.ndarray]]:
-        """Train; yield the loss of each epoch, the change of the averaged weights, and these weights."""
+        self, problems: Sequence[Problem], wanted: Sequence[np.ndarray], checkpoint: Checkpoint
+    ) -> Iterator[tuple[int, float, float]]:
+        """Train; yield the number and loss of each epoch, and the change of the averaged weights."""
         weights = np.zeros(len(self.names)) if self.weights is None else self.weights.copy()
-        total, steps = np.zeros_like(weights), 0
+        total, steps, begun = np.zeros_like(weights), 0, 0
         average = weights
-        for epoch in range(1, self.epochs + 1):
+        if (kept := checkpoint.kept()) is not None:
+            weights, total, average = (kept[name].copy() for name in ("current", "total", "average"))
+            steps, begun = map(int, kept["done"])
+        for epoch in range(begun + 1, self.epochs + 1):
             loss = 0.0
             for k in np.random.default_rng([self.seed, epoch]).permutation(len(problems)).tolist():
                 problem, gold = problems[k], wanted[k]
@@ -146,7 +156,12 @@ class Stanford:
                 total += weights
                 steps += 1
             before, average = average, total / steps
-            yield loss / len(problems), float(np.linalg.norm(average - before)), average
+            self.weights = average
+            yield epoch, loss / len(problems), float(np.linalg.norm(average - before))
+            if epoch < self.epochs:
+                done = np.array([steps, epoch])
+                state = {"current": weights, "total": total.copy(), "average": average, "done": done}
+                checkpoint.keep(partial(dict, state))
 
     # Persistence
 

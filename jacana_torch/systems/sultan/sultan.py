@@ -10,11 +10,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
+from typing import ClassVar
 
 import numpy as np
 
-from ...aligners.base import State, Step, TrainingReport, Watcher
+from ...aligners.base import UNKEPT, Checkpoint, State, Step, TrainingReport, Watcher
 from ...errors import ConfigError, PairError
 from ...evaluate import score
 from ...features.api import Block, NodeBlocks
@@ -136,6 +137,8 @@ class TunedSultan(Sultan):
 
     grid: Sequence[float] = field(default=GRID)
 
+    keeps_progress: ClassVar[bool] = True
+
     def __post_init__(self) -> None:
         super().__post_init__()
         self.grid = tuple(float(value) for value in self.grid)
@@ -143,7 +146,11 @@ class TunedSultan(Sultan):
             raise ConfigError(f"grid={list(self.grid)}: must be numbers between 0 and 1")
 
     def fit(
-        self, examples: Sequence[Example], dev: Sequence[Example] = (), watch: Watcher | None = None
+        self,
+        examples: Sequence[Example],
+        dev: Sequence[Example] = (),
+        watch: Watcher | None = None,
+        checkpoint: Checkpoint = UNKEPT,
     ) -> TrainingReport:
         """Try every combination. Ctrl-C keeps the best one so far."""
         gold = [e.gold for e in examples if e.gold is not None]
@@ -155,8 +162,12 @@ class TunedSultan(Sultan):
         combinations = [(self.similarity, self.weight), *((s, w) for s in descending for w in descending)]
         best: tuple[float, float, float] | None = None
         tried = 0
+        if (kept := checkpoint.kept()) is not None:
+            f1, similarity, weight = map(float, kept["best"])
+            tried, best = int(kept["tried"][0]), (f1, similarity, weight)
+        left = list(dict.fromkeys(combinations))[tried:]
         try:
-            for tried, (similarity, weight) in enumerate(dict.fromkeys(combinations), start=1):
+            for tried, (similarity, weight) in enumerate(left, start=tried + 1):
                 self.similarity, self.weight = similarity, weight
                 f1 = score(gold, self.decode(prepared)).f1
                 log.info("similarity %.1f weight %.1f F1 %.2f", similarity, weight, 100 * f1)
@@ -164,6 +175,7 @@ class TunedSultan(Sultan):
                     best = f1, similarity, weight
                 if watch is not None:
                     watch(Step("search", tried, 1 - f1, 0.0, self))
+                checkpoint.keep(partial(dict, tried=np.array([tried]), best=np.array(best)))
         except KeyboardInterrupt:
             if best is None:
                 self.similarity, self.weight = combinations[0]

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from .hmm_lattice import JumpCounts, Moves, Posterior, independent, posteriors
+from ...aligners.base import UNKEPT, Arrays, Checkpoint
+from .hmm_lattice import JumpCounts, Jumps, Moves, Posterior, independent, posteriors
 from .translation_table import Batch, Table, Text
 
 Counted = tuple[Tensor, Tensor]  # posteriors of links [M, B, N] and of NULL [M, B], as a direction counts them
@@ -94,6 +96,24 @@ class Direction:
             moves = replace(moves, p0=min(max(share, 1e-4), 1 - 1e-4))
         self.values[:-1], self.null[:-1], self.moves, self._cost = values, null, moves, cost
 
+    def state(self) -> dict[str, np.ndarray]:
+        """The parameters, as a training that goes on needs them."""
+        jumps = self.moves.jumps
+        arrays = {"values": self.values, "null": self.null, "jumps": jumps.weights, "starts": jumps.starts}
+        figures = {"figures": np.array([self.moves.p0, self._cost])}
+        return {**{name: array.cpu().numpy().copy() for name, array in arrays.items()}, **figures}
+
+    def resume(self, state: Arrays) -> None:
+        """Take the parameters of `state`."""
+        names = ("values", "null", "jumps", "starts")
+        found = [torch.as_tensor(state[name].copy(), device=self.settings.device) for name in names]
+        p0, self._cost = map(float, state["figures"])
+        self.values, self.null, self.moves = (
+            found[0],
+            found[1],
+            replace(self.moves, p0=p0, jumps=Jumps(*found[2:])),
+        )
+
     def table(self) -> Table:
         values, null = self.values[:-1].cpu().numpy().copy(), self.null[:-1].cpu().numpy().copy()
         return Table(self.text.source, self.text.target, self.text.keys, values, null)
@@ -142,19 +162,20 @@ def iterate(
     most_cells: int,
     combine: Callable[[Sequence[Posterior], int], Sequence[Counted]],
     after: Callable[[int], None],
+    checkpoint: Checkpoint = UNKEPT,
 ) -> int:
     """Train directions over the same pairs together, one iteration for each of `stages`: True if words jump.
 
     `combine(posteriors, iteration)` makes what each direction counts of the posteriors of all,
     `after(iteration)` is called at the end of each; iterations count from 1. Returns how many were done: Ctrl-C
-    after the first ends the training.
+    after the first ends the training. What the checkpoint kept is not done again.
     """
     device = directions[0].settings.device
     groups = directions[0].text.groups(most_cells)
     batches = [[direction.text.batch(group, device) for direction in directions] for group in groups]
-    done = 0
+    done = begun = _resumed(directions, checkpoint)
     try:
-        for jumping in stages:
+        for jumping in stages[begun:]:
             for direction in directions:
                 direction.clear()
             for batch in batches:
@@ -166,7 +187,29 @@ def iterate(
                 direction.update(jumping)
             done += 1
             after(done)
+            if done < len(stages):
+                checkpoint.keep(partial(dict, _state(directions, done)))
     except KeyboardInterrupt:
-        if not done:
+        if done == begun:
             raise
     return done
+
+
+def _state(directions: Sequence[Direction], done: int) -> dict[str, np.ndarray]:
+    """The parameters of all directions after so many iterations."""
+    state = {"done": np.array([done])}
+    for number, direction in enumerate(directions):
+        for name, array in direction.state().items():
+            state[f"{number}.{name}"] = array
+    return state
+
+
+def _resumed(directions: Sequence[Direction], checkpoint: Checkpoint) -> int:
+    """Give all directions the parameters that an interrupted training kept; return its number of iterations."""
+    kept = checkpoint.kept()
+    if kept is None:
+        return 0
+    for number, direction in enumerate(directions):
+        start = f"{number}."
+        direction.resume({name.removeprefix(start): kept[name] for name in kept if name.startswith(start)})
+    return int(kept["done"][0])

@@ -14,7 +14,7 @@ from typing import ClassVar
 import numpy as np
 import torch
 
-from ...aligners.base import State, Step, TrainingReport, Watcher
+from ...aligners.base import UNKEPT, Checkpoint, State, Step, TrainingReport, Watcher
 from ...aligners.bidirectional import Bidirectional
 from ...crf.arrays import usable_device
 from ...errors import ConfigError, ModelError, PairError
@@ -62,6 +62,7 @@ class OneDirection(ABC):
     moves: Moves | None = field(default=None, init=False, repr=False)
 
     requires: ClassVar[tuple[str, ...]] = ()
+    keeps_progress: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         for name, choice, known in (("form", self.form, tuple(FORMS)), ("decode", self.decode, DECODERS)):
@@ -98,9 +99,13 @@ class OneDirection(ABC):
     # Training
 
     def fit(
-        self, examples: Sequence[Example], dev: Sequence[Example] = (), watch: Watcher | None = None
+        self,
+        examples: Sequence[Example],
+        dev: Sequence[Example] = (),
+        watch: Watcher | None = None,
+        checkpoint: Checkpoint = UNKEPT,
     ) -> TrainingReport:
-        return _train([self], [self.direction(self.training_pairs(examples))], separate, watch)
+        return _train([self], [self.direction(self.training_pairs(examples))], separate, watch, checkpoint)
 
     def training_pairs(self, examples: Sequence[Example]) -> list[WordPair]:
         """The words of all pairs with words on both sides: those of the examples, then those of `text`."""
@@ -194,6 +199,7 @@ def _train(
     directions: Sequence[Direction],
     combine: Callable[[Sequence[Posterior], int], Sequence[Counted]],
     watch: Watcher | None,
+    checkpoint: Checkpoint,
 ) -> TrainingReport:
     """Iterate all directions together. The aligners keep what is learnt before an interruption."""
     stages, scale = aligners[0].stages, float(directions[0].text.weights.sum())
@@ -212,7 +218,7 @@ def _train(
                 watch(Step(aligner.part, iteration, losses[aligner.part][-1], 0.0, aligner))
 
     try:
-        done = iterate(directions, stages, aligners[0].batch_cells, combine, after)
+        done = iterate(directions, stages, aligners[0].batch_cells, combine, after, checkpoint)
     finally:
         if all(losses.values()):
             learn()
@@ -350,7 +356,11 @@ class Agreement(Bidirectional):
         raise ConfigError(f"{type(wrong).__name__} cannot learn by agreement: Ibm1 and Hmm can")
 
     def fit(
-        self, examples: Sequence[Example], dev: Sequence[Example] = (), watch: Watcher | None = None
+        self,
+        examples: Sequence[Example],
+        dev: Sequence[Example] = (),
+        watch: Watcher | None = None,
+        checkpoint: Checkpoint = UNKEPT,
     ) -> TrainingReport:
         one, other = self._pair()
         words = one.training_pairs(examples)
@@ -360,4 +370,4 @@ class Agreement(Bidirectional):
         def combine(found: Sequence[Posterior], iteration: int) -> Sequence[Counted]:
             return separate(found, iteration) if iteration <= alone else agreed(found)
 
-        return _train((one, other), directions, combine, watch)
+        return _train((one, other), directions, combine, watch, checkpoint)
