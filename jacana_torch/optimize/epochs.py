@@ -97,8 +97,8 @@ def descend(
 class _Place:
     """How far a search is.
 
-    `epoch` counts complete epochs, and `mean` is the mean loss of the last one. Of the next epoch, `done` batches are
-    done, whose losses sum to `total`. `step` counts all steps, and `norm` is that of the last gradient.
+    `epoch` counts complete epochs, and `mean` is the mean loss of the last one. Of the next epoch, `done` batches
+    are done, whose losses sum to `total`. `step` counts all steps, and `norm` is that of the last gradient.
     """
 
     epoch: int = 0

@@ -1,8 +1,8 @@
 """The checkpoint of a training run: files from which a killed run goes on where it was.
 
-Each phase of the training has one file, `PHASE.safetensors`, in the folder `checkpoint` of the run. It holds the state
-that the phase kept last, or what the phase ended with. Files are written whole or not at all, and hold arrays and JSON.
-`run.json`, beside that folder, says which run it is: a run is resumed with the settings and the pairs it was begun with.
+Each phase of the training has one file, `PHASE.safetensors`, in the folder `checkpoint` of the run. It holds the
+state that the phase kept last, or what the phase ended with. Files are written whole or not at all, and hold
+arrays and JSON.
 """
 
 from __future__ import annotations
@@ -31,9 +31,10 @@ _REPORT = "report"  # the metadata key of a phase that has ended
 
 @dataclass
 class Files:
-    """The files of a checkpoint. `seconds` may pass between two writings of a state; `before` is called before each.
+    """The files of a checkpoint, one for each phase.
 
-    `waiting` is the phase that has a state to be written, and the function that makes it.
+    `seconds` is the time between two writings of a state; `before` is called before each. `waiting` is the phase
+    that has a state to be written, and the function that makes it.
     """
 
     folder: Path
@@ -145,4 +146,6 @@ class Phase:
                     state[key.removeprefix("list:")] = json.loads(text)
             return state, json.loads(texts[_REPORT]) if _REPORT in texts else None
         except (SafetensorError, OSError, ValueError, RecursionError) as error:
-            raise JacanaError(f"{path}: cannot be read ({error}): remove this file, and its phase begins anew") from None
+            raise JacanaError(
+                f"{path}: cannot be read ({error}): remove this file, and its phase begins anew"
+            ) from None

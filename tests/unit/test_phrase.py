@@ -286,7 +286,7 @@ def test_pairs_prepared_for_other_features_are_an_error():
 def test_interruption_before_phrases_keeps_the_token_weights(monkeypatch):
     calls, trained = [], Crf.fit
 
-    def stopped(chain, examples):
+    def stopped(chain, examples, *others):
         def watch(step):
             if step.iteration == 4:
                 raise KeyboardInterrupt

@@ -44,6 +44,7 @@ class Mixed:
         init=False
     )  # "forward" stands for the network, "backward" for the linear chains
     _begun: tuple[Mapping[str, np.ndarray | list[str]], float] | None = field(init=False, default=None, repr=False)
+    _phase: Checkpoint = field(default=UNKEPT, init=False, repr=False, compare=False)  # of training on a fold
 
     keeps_progress: ClassVar[bool] = True
 
@@ -103,7 +104,7 @@ class Mixed:
             sample = Sample.of_phase(phase)
             if sample is None:
                 log.info("network and linear chains on held-out pairs: fold %d of %d", number, self.folds)
-                sample = self._untrained()._sample(rest, held_out, phase)
+                sample = self._untrained(phase)._sample(rest, held_out)
                 phase.finish(asdict(sample), TrainingReport())
             samples.append(sample)
         sample = Sample.joined(samples)
@@ -118,7 +119,7 @@ class Mixed:
             rest = np.setdiff1d(order, held_out)
             yield [examples[k] for k in rest], [examples[k] for k in held_out]
 
-    def _untrained(self) -> Mixed:
+    def _untrained(self, phase: Checkpoint) -> Mixed:
         """An untrained aligner of the same settings, but of one network, which stands for several."""
         chains = self.linear.chains()
         assert chains is not None
@@ -127,11 +128,12 @@ class Mixed:
         made = replace(self, network=replace(self.network, members=1), linear=linear, folds=0)
         if self._begun is not None:
             made.start_from(*self._begun)
+        made._phase = phase
         return made
 
-    def _sample(self, training: Sequence[Example], held_out: Sequence[Example], phase: Checkpoint) -> Sample:
+    def _sample(self, training: Sequence[Example], held_out: Sequence[Example]) -> Sample:
         """Train on some examples, and return the probabilities of all cells of others."""
-        if self.fit(training, checkpoint=phase).interrupted:
+        if self.fit(training, checkpoint=self._phase).interrupted:
             raise KeyboardInterrupt
         network, linear = self._both([e.pair for e in held_out])
         gold = [matrix_of(e.gold) for e in held_out if e.gold is not None]

@@ -167,7 +167,8 @@ class TunedSultan(Sultan):
             tried, best = int(kept["tried"][0]), (f1, similarity, weight)
         left = list(dict.fromkeys(combinations))[tried:]
         try:
-            for tried, (similarity, weight) in enumerate(left, start=tried + 1):
+            for similarity, weight in left:
+                tried += 1
                 self.similarity, self.weight = similarity, weight
                 f1 = score(gold, self.decode(prepared)).f1
                 log.info("similarity %.1f weight %.1f F1 %.2f", similarity, weight, 100 * f1)
