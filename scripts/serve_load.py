@@ -85,9 +85,9 @@ def printed_by_align(pairs: list[tuple[str, str]], model: str) -> list[dict]:
 
 
 @contextmanager
-def serving(model: str) -> Iterator[tuple[int, tuple[str, int]]]:
+def serving(model: str, *options: str) -> Iterator[tuple[int, tuple[str, int]]]:
     """Start a server; yields its process id and its address."""
-    command = [*COMMAND, "serve", "--port", "0", "--model", model]
+    command = [*COMMAND, "serve", "--port", "0", "--model", model, *options]
     server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     try:
         assert server.stderr is not None
@@ -126,7 +126,9 @@ def alike(one: dict, other: dict) -> bool:
 
 def request(pair: tuple[str, str]) -> bytes:
     body = json.dumps({"source": pair[0], "target": pair[1]}).encode()
-    head = f"POST /align HTTP/1.1\r\nHost: load\r\nContent-Type: application/json\r\nContent-Length: {len(body)}"
+    head = (
+        f"POST /align HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {len(body)}"
+    )
     return head.encode() + b"\r\n\r\n" + body
 
 
