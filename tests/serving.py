@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import re
 import socket
 import threading
 import time
@@ -58,13 +59,27 @@ class Client(NamedTuple):
     def sent(self, path: str, body: Any) -> socket.socket:
         """Open a connection and send this request."""
         content = json.dumps(body).encode()
-        head = (
-            f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {len(content)}"
-        )
+        head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {len(content)}"
         return self.raw(head.encode() + b"\r\n\r\n" + content)
 
     def waiting(self) -> int:
         return self.get("/healthz").json["waiting"]
+
+
+def heard(opened: socket.socket) -> bytes:
+    """Read one whole response from a connection."""
+    answer = b""
+    while b"\r\n\r\n" not in answer or len(answer.split(b"\r\n\r\n", 1)[1]) < length_of(answer):
+        piece = opened.recv(65536)
+        assert piece, answer
+        answer += piece
+    return answer
+
+
+def length_of(answer: bytes) -> int:
+    found = re.search(rb"content-length: (\d+)", answer)
+    assert found, answer
+    return int(found[1])
 
 
 def until(true: Any, seconds: float = 10.0) -> None:
@@ -76,7 +91,7 @@ def until(true: Any, seconds: float = 10.0) -> None:
 
 
 @contextmanager
-def served(models: Mapping[str, Any], **limits: float) -> Iterator[Client]:
+def served(models: Mapping[str, Any], access: Any = None, **limits: float) -> Iterator[Client]:
     """Serve models on a free port; stops at the end as after a signal, and waits for pending requests."""
     from jacana_torch.serve import Limits
     from jacana_torch.serve.app import application
@@ -86,7 +101,7 @@ def served(models: Mapping[str, Any], **limits: float) -> Iterator[Client]:
     chosen = Limits(**limits)
     with listening("127.0.0.1", 0) as listener:
         where = urlsplit(url(listener))
-        running = server(application(Models(models), chosen), chosen)
+        running = server(application(Models(models), chosen, access), chosen)
         thread = threading.Thread(target=running.run, kwargs={"sockets": [listener]}, daemon=True)
         thread.start()
         until(lambda: running.started or not thread.is_alive())

@@ -23,7 +23,7 @@ from . import Refused
 LOCAL = ("localhost", "127.0.0.1", "::1")
 ANY = "*"
 SHORTEST_TOKEN = 16
-PAGE_SHARE = 0.1  # of a request: what a file of the page counts
+PAGE_SHARE = 1 / 8  # of a request: what a file of the page counts
 REMEMBERED = 10_000  # clients whose pace is known
 CHALLENGE = 'Basic realm="jacana-torch: the token is the password", charset="UTF-8"'  # browsers ask their user
 

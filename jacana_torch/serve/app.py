@@ -269,6 +269,6 @@ async def _failure(request: Request | None, error: Exception) -> Response:
         status, message = 500, "internal error: the request is not at fault, and the server's log has details"
     answer = _json({"error": {"status": status, "message": message}}, status, headers)
     if isinstance(error, Unknown):
-        for challenge in (CHALLENGE, "Bearer"):
+        for challenge in ("Bearer", CHALLENGE):
             answer.headers.append("www-authenticate", challenge)
     return answer

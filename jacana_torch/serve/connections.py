@@ -9,6 +9,7 @@ from typing import Any
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 MALFORMED = "this is not an HTTP/1.1 request"
+LINGER = 1.0  # seconds that a refused client has to read why
 FULL = "every connection of the server has a request that is worked on: try again in 1 s"
 
 
@@ -25,6 +26,7 @@ class Connections:
         # In the order of waiting.
         self._strangers: dict[Protocol, None] = {}
         self._known: dict[Protocol, None] = {}
+        self._leaving: set[Protocol] = set()
 
     def admit(self, protocol: Protocol) -> bool:
         """Add a connection if there is room, or if room can be made."""
@@ -49,7 +51,16 @@ class Connections:
             self.remove(protocol)
             self._working.add(protocol)
 
+    def leaves(self, protocol: Protocol) -> bool:
+        """Note that a connection was refused; it may stay for a moment if few others do."""
+        self.remove(protocol)
+        if len(self._leaving) >= self._most:
+            return False
+        self._leaving.add(protocol)
+        return True
+
     def remove(self, protocol: Protocol) -> None:
+        self._leaving.discard(protocol)
         self._working.discard(protocol)
         self._strangers.pop(protocol, None)
         self._known.pop(protocol, None)
@@ -67,6 +78,7 @@ class Protocol(H11Protocol):
         self._sending: asyncio.TimerHandle | None = None  # the client sends a request
         self._reading: asyncio.TimerHandle | None = None  # the client reads a response
         self._closing: asyncio.TimerHandle | None = None  # the client is to close
+        self._refused = False
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
@@ -76,8 +88,8 @@ class Protocol(H11Protocol):
             self._refuse(503, FULL, (b"retry-after", b"1"))
 
     def data_received(self, data: bytes) -> None:
-        if self.transport.is_closing():
-            return  # it was refused
+        if self._refused or self.transport.is_closing():
+            return
         super().data_received(data)
         self._note()
         if self.cycle is not None and not self.cycle.response_complete:
@@ -117,7 +129,7 @@ class Protocol(H11Protocol):
         """Finish the request in work, if there is one, and close."""
         if self.cycle is not None and not self.cycle.response_complete and self.cycle.more_body:
             self.transport.abort()
-        elif not self.transport.is_closing():
+        elif not self._refused and not self.transport.is_closing():
             super().shutdown()
             self._close_soon()
 
@@ -130,12 +142,13 @@ class Protocol(H11Protocol):
             cycle.message_event.set()
         if answering:
             self.transport.close()
+            self._close_soon()
         else:
             self._refuse(400, MALFORMED)
-        self._close_soon()
 
     def _refuse(self, status: int, text: str, *headers: tuple[bytes, bytes]) -> None:
-        """Send an answer that belongs to no request, and close."""
+        """Send an answer that belongs to no request, and close when the client had time to read it."""
+        self._refused = True
         content = json.dumps({"error": {"status": status, "message": text}}).encode()
         lines = [
             b"HTTP/1.1 %d %s" % (status, b"Bad Request" if status == 400 else b"Service Unavailable"),
@@ -145,7 +158,12 @@ class Protocol(H11Protocol):
             *(name + b": " + value for name, value in headers),
         ]
         self.transport.write(b"\r\n".join(lines) + b"\r\n\r\n" + content)
-        self.transport.close()
+        if self.all.leaves(self):  # to close with unread data would lose the answer
+            self.transport.write_eof()
+            self._closing = self._closing or self.loop.call_later(LINGER, self.transport.abort)
+        else:
+            self.transport.close()
+            self._close_soon()
 
     def _note(self) -> None:
         """Tell who waits for whom."""

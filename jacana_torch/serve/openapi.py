@@ -12,11 +12,14 @@ from .work import Models, spelt
 Schema = dict[str, Any]
 
 REFUSALS = {
-    "400": "The body is not JSON.",
+    "400": "The body is not JSON, or holds NaN or half a surrogate pair.",
+    "401": "The server has a token, and the request does not.",
+    "403": "The server does not answer for this host.",
     "408": "The body did not arrive in time.",
-    "413": "The body, the number of pairs or a sentence exceeds the limits.",
+    "413": "The body, the number of pairs, a sentence or the cost of the request exceeds the limits.",
     "415": "The content type is not application/json.",
     "422": "The JSON is not a valid request; the message says where and why.",
+    "429": "The client asks too often, or has too many large requests waiting. `Retry-After` says when to try again.",
     "503": "The server is busy. `Retry-After` says in how many seconds to try again.",
 }
 EXAMPLE = {"source": "She bought a used car.", "target": "A second-hand car was purchased by her."}
@@ -39,8 +42,9 @@ def description(models: Models, limits: Limits) -> Schema:
     about = (
         "Bodies are JSON in UTF-8 with `Content-Type: application/json`. Concurrent requests are batched. "
         f"A request may have {limits.pairs} pairs in {limits.body} bytes, a sentence {limits.tokens} tokens and "
-        f"{limits.characters} characters. {limits.queue} pairs may wait, and an answer takes at most "
-        f"{limits.seconds:g} s."
+        f"{limits.characters} characters. A request costs the cells of its pairs (tokens x tokens; long words and "
+        f"explanations count more), {limits.cost} at most. Cheap requests do not wait for expensive ones. "
+        f"{limits.queue} cells may wait, and an answer takes at most {limits.seconds:g} s."
     )
     align = _post(
         "align",
@@ -61,7 +65,8 @@ def description(models: Models, limits: Limits) -> Schema:
         gives="Explanation",
     )
     responses = {status: _answer(text, "Error") for status, text in REFUSALS.items()}
-    responses["503"]["headers"] = {"Retry-After": {"description": "seconds", "schema": {"type": "integer"}}}
+    for status in ("429", "503"):
+        responses[status]["headers"] = {"Retry-After": {"description": "seconds", "schema": {"type": "integer"}}}
     return {
         "openapi": "3.1.0",
         "info": {
@@ -199,6 +204,7 @@ def _responses() -> dict[str, Schema]:
         symmetrizers=_list(TEXT),
         explains={"type": "boolean"},
     )
+    lane = _object(("requests", "pairs", "cost"), requests=WHOLE, pairs=WHOLE, cost=WHOLE)
     return {
         "Alignments": _object(("model", "alignments"), model=TEXT, alignments=_list(_ref("Alignment"))),
         "Alignment": alignment,
@@ -206,6 +212,12 @@ def _responses() -> dict[str, Schema]:
         "LinkExplanation": link,
         "Models": _object(("models", "limits"), models=_list(_ref("Model")), limits=_object()),
         "Model": model,
-        "Health": _object(("status", "version", "waiting"), status={"const": "ok"}, version=TEXT, waiting=WHOLE),
+        "Health": _object(
+            ("status", "version", "waiting", "lanes"),
+            status={"enum": ["ok", "stopping"]},
+            version=TEXT,
+            waiting={**WHOLE, "description": "pairs that wait"},
+            lanes=_object(("light",), light=lane, heavy=lane),
+        ),
         "Error": _object(("error",), error=_object(("status", "message"), status=WHOLE, message=TEXT)),
     }

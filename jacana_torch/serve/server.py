@@ -55,7 +55,7 @@ def is_private(listener: socket.socket) -> bool:
 
 def server(app: Application, limits: Limits) -> uvicorn.Server:
     """Make a server. Its `run(sockets=[...])` serves until SIGINT, SIGTERM or `should_exit`."""
-    _allow_files(limits.connections + SPARE)
+    _allow_files(2 * limits.connections + SPARE)  # those that leave count too
     shared = {"patience": limits.patience, "all": Connections(limits.connections)}
     config = uvicorn.Config(
         app,

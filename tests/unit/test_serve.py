@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import socket
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -12,7 +11,7 @@ from contextlib import suppress
 
 import pytest
 from commands import WORDS, whole
-from serving import JSON, served, until
+from serving import JSON, heard, served, until
 
 from jacana_torch.model import persist
 from jacana_torch.model.model import Model
@@ -57,20 +56,6 @@ def slow():
 
 def pair(text: str) -> dict:
     return {"source": text, "target": "y"}
-
-
-def heard(opened: socket.socket) -> bytes:
-    """Read one whole response from a connection."""
-    answer = b""
-    while b"\r\n\r\n" not in answer or len(answer.split(b"\r\n\r\n", 1)[1]) < length_of(answer):
-        piece = opened.recv(65536)
-        assert piece, answer
-        answer += piece
-    return answer
-
-
-def length_of(answer: bytes) -> int:
-    return int(re.search(rb"content-length: (\d+)", answer)[1])
 
 
 # Answers

@@ -54,6 +54,16 @@ def test_it_warns_if_other_machines_can_connect(command):
     assert "0.0.0.0 is not this machine alone" in said and client.get("/healthz").status == 200
 
 
+def test_a_token_and_other_hosts(command, tmp_path):
+    secret = tmp_path / "token"
+    secret.write_text("a-secret-of-a-test\n")
+    _, client, said = command("--token-file", str(secret), "--allow-host", "align.example")
+    assert "a-secret" not in said and client.get("/").status == 401
+    allowed = {"Authorization": "Bearer a-secret-of-a-test"}
+    for host, status in (("align.example:80", 200), ("localhost", 200), ("evil.example", 403)):
+        assert client.request("GET", "/", headers={**allowed, "Host": host}).status == status
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -62,6 +72,10 @@ def test_it_warns_if_other_machines_can_connect(command):
         (["--host", "no such host"], "cannot listen on no such host:8765 ("),
         (["--max-tokens", "0"], "not a whole number above 0"),
         (["--max-queue", "5"], "a queue of 5 cells has no room for a request of 5000000"),
+        (["--rate", "0"], "'0' is not a number above 0"),
+        (["--rate", "many"], "'many' is not a number above 0"),
+        (["--token-file", "no_such_file"], "no_such_file: cannot read a token"),
+        (["--allow-host", " "], "is not the name of a host"),
         (["--port", "0", "--model", "no_such"], "there is no model 'no_such'"),
         (["--port", "0", "--model", "bag_of_words", "bag_of_words"], "two models are called bag_of_words"),
     ],
