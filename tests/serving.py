@@ -59,8 +59,8 @@ class Client(NamedTuple):
     def sent(self, path: str, body: Any) -> socket.socket:
         """Open a connection and send this request."""
         content = json.dumps(body).encode()
-        head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {len(content)}"
-        return self.raw(head.encode() + b"\r\n\r\n" + content)
+        head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        return self.raw(f"{head}Content-Length: {len(content)}\r\n\r\n".encode() + content)
 
     def waiting(self) -> int:
         return self.get("/healthz").json["waiting"]

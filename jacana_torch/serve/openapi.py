@@ -19,7 +19,7 @@ REFUSALS = {
     "413": "The body, the number of pairs, a sentence or the cost of the request exceeds the limits.",
     "415": "The content type is not application/json.",
     "422": "The JSON is not a valid request; the message says where and why.",
-    "429": "The client asks too often, or has too many large requests waiting. `Retry-After` says when to try again.",
+    "429": "The client asks too often, or many large requests of it wait. `Retry-After`: when to try again.",
     "503": "The server is busy. `Retry-After` says in how many seconds to try again.",
 }
 EXAMPLE = {"source": "She bought a used car.", "target": "A second-hand car was purchased by her."}
