@@ -15,6 +15,7 @@
 | `PosteriorOfCells`  | knows the probability of every possible link, not only of those that it chose |
 | `Prepares`          | separates what depends on weights from what does not                         |
 | `Explains`          | can say why words are linked                                                 |
+| `HasColumns`        | has weights for columns of feature families                                  |
 
 Aligners that read linguistic data also satisfy `types.ReadsResources`.
 """
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 State = Mapping[str, "np.ndarray | list[str]"]
 Arrays = Mapping[str, np.ndarray]
 PreparedPairs = TypeVar("PreparedPairs")
+LARGEST = 1e12  # of learnt numbers; weights are below 100
 
 
 @dataclass(frozen=True)
@@ -142,7 +144,8 @@ class Trainable(Aligner, Protocol):
         ...
 
     def restore(self, state: State) -> None:
-        """Take back what `state` gave."""
+        """Take back what `state` gave, all of it: afterwards `state` has the same names. ConfigError if it does
+        not fit the settings."""
         ...
 
 
@@ -257,6 +260,15 @@ class Explains(Protocol):
         ...
 
 
+@runtime_checkable
+class HasColumns(Protocol):
+    """Has weights for columns of feature families."""
+
+    def check_columns(self) -> None:
+        """Raise ConfigError unless the columns with weights are those of the families that the settings name."""
+        ...
+
+
 class CannotExplain(JacanaError):
     """The aligner has no reasons for its links; the message says what it lacks."""
 
@@ -305,6 +317,35 @@ def fit_phase(
     if not report.interrupted:
         phase.finish(aligner.state(), report)
     return report
+
+
+def words_in(state: State, name: str) -> list[str]:
+    """A list of words of a state; ConfigError if it is none."""
+    value = state[name]
+    if isinstance(value, np.ndarray) or not all(type(word) is str for word in value):
+        raise ConfigError(f"{name!r} should be a list of words, and is a {type(value).__name__}")
+    return list(value)
+
+
+def numbers_in(state: State, name: str, *shape: int | None, least: float = -LARGEST) -> np.ndarray:
+    """An array of a state in double precision; ConfigError if it has another shape or a number that no model has.
+
+    `shape` has None for a length that may be any.
+    """
+    value = np.asarray(state[name])
+    if value.dtype.kind not in "fiu":
+        raise ConfigError(f"{name!r} should be an array of numbers")
+    if len(shape) != value.ndim or any(n not in (None, m) for n, m in zip(shape, value.shape, strict=True)):
+        wanted = " x ".join("any" if n is None else str(n) for n in shape)
+        raise ConfigError(f"{name!r} has the shape {value.shape}, and should have {wanted}")
+    value = value.astype(np.float64)
+    wrong = np.flatnonzero(~((value >= least) & (value <= LARGEST)))
+    if len(wrong):
+        raise ConfigError(
+            f"number {wrong[0]} of {name!r} is {value.flat[wrong[0]]}: not finite, or not between {least:g} and "
+            f"{LARGEST:g}"
+        )
+    return value
 
 
 def learnable(examples: Sequence[Example]) -> list[Example]:

@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
 
 from ..errors import ConfigError
 from ..symmetrize import BY_LINKS, Symmetrizer, name_of, symmetrizer
 from ..types import Alignment, Example, SentencePair, resources_of
+from ..util.build import INTERNAL
 from .base import (
     UNKEPT,
     CannotExplain,
     Checkpoint,
     FineTunable,
+    HasColumns,
     OneWay,
     Trainable,
     TrainingReport,
@@ -43,8 +45,8 @@ class Bidirectional:
     forward: Trainable
     backward: Trainable
     symmetrize: Symmetrizer | Posterior | str = "intersection"
-    combination: Combination = field(default_factory=Combination)
-    usual: Combination | None = None
+    combination: Annotated[Combination, INTERNAL] = field(default_factory=Combination)
+    usual: Annotated[Combination | None, INTERNAL] = None
 
     keeps_progress: ClassVar[bool] = True
 
@@ -194,6 +196,15 @@ class Bidirectional:
         self.forward.restore(parts["forward"])
         self.backward.restore(parts["backward"])
         self.combination = Combination.restored(state)
+
+    def check_columns(self) -> None:
+        """Raise ConfigError unless the columns of both directions are those of their families."""
+        for part, aligner in (("forward", self.forward), ("backward", self.backward)):
+            if isinstance(aligner, HasColumns):
+                try:
+                    aligner.check_columns()
+                except ConfigError as error:
+                    raise ConfigError(f"{part}: {error}") from None
 
 
 def _parts(state: Mapping[str, np.ndarray | list[str]]) -> dict[str, dict[str, np.ndarray | list[str]]]:

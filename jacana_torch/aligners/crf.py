@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from operator import attrgetter
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
 
@@ -26,14 +26,17 @@ from ..features.featureset import FeatureBatch, FeatureSet, join
 from ..features.grid import grids
 from ..symmetrize import Symmetrizer
 from ..types import Alignment, Example, SentencePair
+from ..util.build import INTERNAL, Count, Inside, Items, NotNegative, OneOf, Positive, check_bounds
 from ..util.geometry import Geometry
-from .base import UNKEPT, Checkpoint, Step, TrainingReport, Watcher, learnable
+from .base import UNKEPT, Checkpoint, Step, TrainingReport, Watcher, learnable, numbers_in, words_in
 
 if TYPE_CHECKING:
     from ..explain import Explanation
     from ..optimize.minimise import Closure, Result
 
 log = logging.getLogger(__name__)
+
+Policy = Annotated[str, OneOf(tuple(POLICIES))]
 
 
 @dataclass(frozen=True)
@@ -69,47 +72,32 @@ class Crf:
     """
 
     families: Mapping[str, NodeFamily | EdgeFamily | None]
-    drop: Sequence[str] = ()
-    l2: float = 1.0
-    priors: Mapping[str, float] = field(default_factory=dict)
-    cost_null: float = 1.0
-    cost_link: float = 1.0
-    policy: str | Sequence[str] = "monotone"
+    drop: str | Sequence[str] = ()
+    l2: Positive = 1.0
+    priors: Mapping[str, Positive] = field(default_factory=dict)
+    cost_null: NotNegative = 1.0
+    cost_link: NotNegative = 1.0
+    policy: Policy | Annotated[Sequence[Policy], Items(1)] = "monotone"
     remember: bool = False
-    prune: float = 0.0
-    max_iterations: int = 500
-    tolerance: float = 1e-7
+    prune: NotNegative = 0.0
+    max_iterations: Count = 500
+    tolerance: Inside = 1e-7
     start: float = 0.0
-    batch_cells: int = 500_000
+    batch_cells: Count = 500_000
     device: str = "cpu"
     part: str = "forward"
-    names: list[str] = field(default_factory=list, repr=False)
-    weights: np.ndarray = field(default_factory=partial(np.zeros, 0), repr=False)
-    mean: Mapping[str, float] = field(default_factory=dict, repr=False)
-    pull: float = 1.0
+    names: Annotated[list[str], INTERNAL] = field(default_factory=list, repr=False)
+    weights: Annotated[np.ndarray, INTERNAL] = field(default_factory=partial(np.zeros, 0), repr=False)
+    mean: Annotated[Mapping[str, float], INTERNAL] = field(default_factory=dict, repr=False)
+    pull: Annotated[float, INTERNAL] = 1.0
 
     keeps_progress: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
+        check_bounds(Crf, vars(self))
         self.features = FeatureSet(self.families, self.drop, gaps=self.remember)
         self._scorer: Scorer | None = None
-        priors = np.array([self.l2, *self.priors.values()], dtype=np.float64)
-        if not ((priors > 0) & (priors < np.inf)).all():
-            raise ConfigError(
-                f"l2={self.l2}, priors={dict(self.priors)}: all must be positive, or the optimum is not unique"
-            )
-        for name, value, least in (
-            ("cost_null", self.cost_null, 0), ("cost_link", self.cost_link, 0), ("prune", self.prune, 0),
-            ("max_iterations", self.max_iterations, 1), ("batch_cells", self.batch_cells, 1),
-        ):  # fmt: skip
-            if not least <= value < np.inf:
-                raise ConfigError(f"{name}={value}: must be at least {least}, and finite")
-        if not (0 < self.tolerance < 1 and np.isfinite(self.start)):
-            raise ConfigError(f"tolerance={self.tolerance}, start={self.start}: between 0 and 1, and finite")
-        several = isinstance(self.policy, Sequence) and not isinstance(self.policy, str)
-        self._policies = list(self.policy) if several else [str(self.policy)]
-        if not self._policies or sum(map(list(POLICIES).count, self._policies)) < len(self._policies):
-            raise ConfigError(f"policy={self.policy!r}: one or several of {', '.join(POLICIES)}")
+        self._policies = [self.policy] if isinstance(self.policy, str) else list(self.policy)
         self.device = usable_device(self.device)
 
     @property
@@ -302,14 +290,16 @@ class Crf:
         return {"names": list(self.names), "weights": self.weights}
 
     def restore(self, state: Mapping[str, np.ndarray | list[str]]) -> None:
-        names, weights = list(state["names"]), np.asarray(state["weights"], dtype=np.float64)
+        names, weights = words_in(state, "names"), numbers_in(state, "weights", None)
         if len(names) != len(weights) or len(set(names)) != len(names):
             raise ConfigError(
                 f"{len(names)} feature names, {len(set(names))} of them distinct, for {len(weights)} weights"
             )
-        if not np.isfinite(weights).all():
-            raise ConfigError(f"the weight of {names[int(np.argmin(np.isfinite(weights)))]!r} is not finite")
         self.names, self.weights = names, weights
+
+    def check_columns(self, others: Sequence[str] = ()) -> None:
+        """Raise ConfigError unless the columns are those of the families, and `others`; none may be missing."""
+        self.features.check_columns(self.names, self.prune > 0, others)
 
 
 def prior_factors(names: Sequence[str], priors: Mapping[str, float]) -> np.ndarray:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, replace
 from itertools import compress, starmap
 from operator import attrgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from ..errors import ConfigError
 from ..features.grid import Grid, grids
 from ..symmetrize import Symmetrizer
 from ..types import Alignment, Example, SentencePair
+from ..util.build import Inside, OneOf, Seed, Within
 from .base import UNKEPT, Checkpoint, TrainingReport, fit_phase
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ UNLIKELY = 1e-4  # links that no choice by expected F1 would hold
 
 CERTAIN = 1e-6  # probabilities nearer to 0 or 1 are taken for this near
 STEPS = 50  # of Newton's method, which takes about ten
+MOST = 1e6  # of the parameters; those of trained models are below 2
 KEY = "together"  # of the parameters in a model's state
 
 
@@ -97,7 +99,8 @@ class Combination:
         if KEY not in state:
             return cls()
         figures = np.asarray(state[KEY], dtype=np.float64)
-        if figures.shape not in ((4,), (5,)) or not np.isfinite(figures).all() or not 0 < figures[3] < 1:
+        fine = figures.shape in ((4,), (5,)) and (np.abs(figures) < MOST).all() and 0 < figures[3] < 1
+        if not fine:
             raise ConfigError(
                 f"{KEY!r} holds {figures.tolist()}: expected two weights, a bias and a threshold, and perhaps the "
                 "weight of the smaller"
@@ -193,10 +196,10 @@ class Posterior:
     `folds`      number of folds of the training pairs for calibration; 0: no calibration.
     """
 
-    decide: str = "threshold"
-    threshold: float | None = None
-    folds: int = 5
-    seed: int = 1
+    decide: Annotated[str, OneOf(DECIDE)] = "threshold"
+    threshold: Inside | None = None
+    folds: Annotated[int, Within(0, 1000)] = 5
+    seed: Seed = 1
 
     def __post_init__(self) -> None:
         if self.decide not in DECIDE:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from ..errors import ConfigError, CorpusError, MissingResource
 from ..types import Sentence, SentencePair
+from ..util.build import OnDisk, OneOf
 from . import Annotator, Layers
 from .sidecars import Record, reader
 from .tokens import lemmas as wordnet_lemmas
@@ -38,10 +39,10 @@ class GivenAnnotator(Annotator):
 
     def __init__(
         self,
-        path: str | Path,
+        path: Annotated[str | Path, OnDisk()],
         format: str | None = None,
-        lemmas: str = "auto",
-        unmatched: str = "error",
+        lemmas: Annotated[str, OneOf(_LEMMAS)] = "auto",
+        unmatched: Annotated[str, OneOf(("error", "keep"))] = "error",
         overwrite: bool = False,
     ) -> None:
         if lemmas not in _LEMMAS:

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from ..errors import ConfigError, MissingResource
+from ..errors import MissingResource
 from ..types import Sentence
+from ..util.build import Items, OnDisk, OneOf, Within, check_bounds
 from . import LayerAnnotator, Layers, checked_layers
 from .tokens import unescaped
 
@@ -26,23 +27,39 @@ _PIPES = {
 }
 
 
+Layer = Annotated[str, OneOf(tuple(_PIPES))]
+
+
+def is_installed(model: str) -> bool:
+    """Whether a model is the resource "spacy-en", or an installed package with a model of spaCy."""
+    if model == "spacy-en":
+        return True
+    from importlib.metadata import PackageNotFoundError, distribution
+
+    try:
+        found = distribution(model).entry_points
+    except (PackageNotFoundError, ValueError):
+        return False
+    return bool(found.select(group="spacy_models", name=model))
+
+
 class SpacyAnnotator(LayerAnnotator):
     """Fills `layers`. Without head, deprel and ner it takes half the time.
 
-    `model`: "spacy-en", an installed package or a directory. `unescape` shows the model `(` for `-LRB-` and `'`
-    for `’`; the tokens themselves stay as they are.
+    `model`: "spacy-en", an installed package or a directory; a saved model may name a directory only if the user
+    trusts it, because loading one can run code. `unescape` shows the model `(` for `-LRB-` and `'` for `’`; the
+    tokens themselves stay as they are.
     """
 
     def __init__(
         self,
-        model: str = "spacy-en",
-        layers: Iterable[str] = ("pos", "lemma", "head", "deprel", "ner"),
-        batch_size: int = 128,
+        model: Annotated[str, OnDisk(is_installed)] = "spacy-en",
+        layers: Layer | Annotated[Iterable[Layer], Items()] = tuple(_PIPES),
+        batch_size: Annotated[int, Within(1, 10**6)] = 128,
         overwrite: bool = False,
         unescape: bool = True,
     ) -> None:
-        if batch_size < 1:
-            raise ConfigError(f"batch_size must be at least 1, not {batch_size}")
+        check_bounds(SpacyAnnotator, {"batch_size": batch_size})
         self.provides = checked_layers(layers, _PIPES)
         self.model, self.batch_size = str(model), batch_size
         self.resources = ("spacy-en",) if self.model == "spacy-en" else ()
@@ -102,7 +119,7 @@ def _location(model: str) -> str:
         from ..resources import path
 
         return str(path("spacy-en"))
-    if Path(model).is_dir():
+    if Path(model).is_dir():  # spaCy prefers an installed package of that name
         return model
     from spacy.util import is_package
 

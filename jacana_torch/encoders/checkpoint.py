@@ -11,17 +11,19 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from .. import resources
 from ..errors import ConfigError, MissingResource
 from ..resources.catalogue import CATALOGUE, ENCODER_FILES, ENCODERS
+from ..util.build import OnDisk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import torch
 
+Encoder = Annotated[str, OnDisk(ENCODERS.__contains__)]
 INSTALL = "pip install 'jacana-torch[neural]'"
 _PIECES = 512  # the longest window if neither tokenizer nor network sets one
 

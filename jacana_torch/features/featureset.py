@@ -102,6 +102,32 @@ class FeatureSet:
         """The resources that the families read."""
         return resources_of(*self.node, *self.edge)
 
+    def check_columns(
+        self, names: Iterable[str], pruned: bool = False, others: Iterable[str] = (), edges: bool = True
+    ) -> None:
+        """Raise a ConfigError unless the columns of weights are those of these families, and none has no column.
+
+        `pruned` columns may be all of a family. `others` are families that are not of this set. Without `edges`,
+        only node families need columns.
+        """
+        named = {name.partition(".")[0] for name in names}
+        known = {*self.names, *others}
+        if named - known:  # families of yours may have a dot in their names
+            starts = tuple(f"{family}." for family in known)
+            unknown = [name for name in names if not name.startswith(starts)]
+            if unknown:
+                raise ConfigError(
+                    f"{len(unknown)} columns belong to no feature family of the config, the first "
+                    f"{unknown[0][:60]!r}; its families are {', '.join(self.names)}"
+                )
+        needed: list[NodeFamily | EdgeFamily] = [*self.node, *(self.edge if edges else ())]
+        missing = [family.name for family in needed if family.name not in named]
+        if missing and named and not pruned:
+            joined = "\n" + "\n".join(names)
+            missing = [family for family in missing if f"\n{family}." not in joined]
+            if missing:
+                raise ConfigError(f"no weights for the feature families {', '.join(missing)} of the config")
+
     def by_word_key(self) -> dict[WordKey, list[WordFamily]]:
         """The word families, by what makes two tokens the same word for them."""
         found: dict[WordKey, list[WordFamily]] = {}

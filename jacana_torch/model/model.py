@@ -7,13 +7,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import filterfalse
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from ..aligners.base import Aligner, CannotExplain, Directional, Explains, LinksOnly
 from ..annotate import Annotator
 from ..annotate.tokens import tokenize
 from ..errors import ConfigError, JacanaError, PairError, PairTypeError
 from ..types import PROVIDERS, Alignment, Sentence, SentencePair, resources_of
+from ..util.build import INTERNAL
 
 if TYPE_CHECKING:
     from ..explain import Explanation
@@ -87,8 +88,8 @@ class Model:
     """
 
     aligner: Aligner
-    annotate: Annotate | None = None
-    limits: Limits = field(default_factory=Limits)
+    annotate: Annotator | Annotate | None = None
+    limits: Annotated[Limits, INTERNAL] = field(default_factory=Limits)
 
     def __post_init__(self) -> None:
         if not isinstance(self.aligner, Aligner):

@@ -1,8 +1,9 @@
 """Save and load models, and list those that come with the package.
 
 A model is a directory of three files. `config.json` says what to build, `weights.safetensors` holds what was
-learnt, and `signature.json` says what it was trained on and how. Loading reads nothing else, and builds only
-classes that `build` trusts.
+learnt, and `signature.json` says what it was trained on and how. Loading reads nothing else, and builds only what
+`build` allows. What a model names besides, it may read only if it is an installed resource, or if the user trusts
+it. SECURITY.md says what this promises.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import base64
 import json
 import logging
+import math
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -18,10 +20,11 @@ from typing import Any
 
 import numpy as np
 
-from ..aligners.base import State, Trainable
+from ..aligners.base import Aligner, HasColumns, State, Trainable
 from ..errors import ConfigError, JacanaError, MissingResource, ModelError
 from ..resources.catalogue import ENCODERS
 from ..resources.unfinished import put_in_place, unfinished, write_whole
+from ..util import trust
 from ..util.build import build
 from ..version import __version__
 from . import untrained as systems
@@ -35,6 +38,12 @@ CHECKSUMS = "pair_checksums"  # in the signature
 SHIPPED = Path(__file__).parent / "shipped"
 _FORMAT = 1
 _WRITER = "jacana_torch"  # the metadata key of the version that wrote the weights
+_CONFIG_KEYS = {"format": int, "description": str, "resources": list, "model": dict}
+_MOST_CONFIG = 1 << 24  # bytes; those of our models have 5,000
+_DTYPES = {
+    "F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "|i1",
+    "U64": "<u8", "U32": "<u4", "U16": "<u2", "U8": "|u1", "BOOL": "|b1",
+}  # fmt: skip
 
 
 # Saving
@@ -110,29 +119,47 @@ def _write_state(path: Path, state: State) -> None:
 # Loading
 
 
-def load(name_or_directory: str | Path, device: str = "cpu") -> Model:
-    """Load a model by the name of a shipped one, by that of an aligner that needs no training, or by directory."""
+def load(name_or_directory: str | Path, device: str = "cpu", trust_files: bool = False) -> Model:
+    """Load a model by the name of a shipped one, by that of an aligner that needs no training, or by directory.
+
+    With `trust_files`, it may read any file and folder that its config names, as if JACANA_TRUST listed them.
+    """
     directory = locate(name_or_directory)
     if not directory.is_dir() and isinstance(name_or_directory, str) and systems.path_of(name_or_directory):
-        model = build(systems.model_config(name_or_directory), device=device)
-        assert isinstance(model, Model)
-        return model
+        built: Model = build(systems.model_config(name_or_directory), Model, device=device)
+        return built
     config, state = read_config(directory), read_state(directory)
-    try:
-        model = build(config["model"], device=device)  # the device of training says nothing about this machine
-        if not isinstance(model, Model):
-            raise ConfigError(f"the config builds a {type(model).__name__}, which is not a Model")
-        if isinstance(model.aligner, Trainable):
-            model.aligner.restore(state)
-    except KeyError as error:
-        raise ModelError(f"{directory}: the weights lack {error}") from None
-    except (TypeError, ValueError, AttributeError) as error:
-        raise ModelError(f"{directory}: config and weights do not fit each other ({error})") from error
+    on_file = trust.add_file if trust_files else trust.check_file
+    try:  # the device of training says nothing about this machine
+        model: Model = build(config["model"], Model, on_file, device=device)
     except ConfigError as error:
-        raise ModelError(f"{directory}: {error}") from None
+        raise ModelError(f"{directory / CONFIG}: {error}") from None
+    try:
+        _restore(model.aligner, state)
+    except (ConfigError, ModelError) as error:
+        raise ModelError(f"{directory / WEIGHTS}: {error}") from None
+    except KeyError as error:
+        raise ModelError(f"{directory / WEIGHTS}: the weights lack {error}") from None
+    except (TypeError, ValueError, AttributeError, IndexError, ArithmeticError, RuntimeError) as error:
+        raise ModelError(f"{directory}: config and weights do not fit each other ({error})") from error
     if read_signature(directory).get("interrupted"):
         log.warning("%s: the training of this model was interrupted; resume=%s continues", directory, directory)
     return model
+
+
+def _restore(aligner: Aligner, state: State) -> None:
+    """Give an aligner its weights, all of which it has to use."""
+    unused = set(state)
+    if isinstance(aligner, Trainable):
+        aligner.restore(state)
+        if isinstance(aligner, HasColumns):
+            aligner.check_columns()
+        unused -= aligner.state().keys()
+    if unused:
+        raise ModelError(
+            f"holds {', '.join(sorted(unused)[:3])[:200]}, which the aligner of the config "
+            f"({type(aligner).__name__}) does not have"
+        )
 
 
 def locate(name_or_directory: str | Path) -> Path:
@@ -154,14 +181,23 @@ def read_config(directory: str | Path) -> dict[str, Any]:
     for name in (CONFIG, WEIGHTS):
         if not (directory / name).is_file():
             raise ModelError(f"{directory}: not a model directory, {name} is missing")
-    config = _read_json(directory / CONFIG)
-    if config.get("format") != _FORMAT:
+    path = directory / CONFIG
+    if path.stat().st_size > _MOST_CONFIG:
+        raise ModelError(f"{path}: has {path.stat().st_size:,} bytes, and a config has a few thousand")
+    config = _read_json(path)
+    if type(config.get("format")) is not int or config["format"] != _FORMAT:
         raise ModelError(
-            f"{directory / CONFIG}: format {config.get('format')!r}; this version ({__version__}) reads format "
+            f"{path}: format {str(config.get('format'))[:60]!r}; this version ({__version__}) reads format "
             f"{_FORMAT}"
         )
-    if not isinstance(config.get("model"), dict):
-        raise ModelError(f"{directory / CONFIG}: does not say what model to build")
+    if "model" not in config:
+        raise ModelError(f"{path}: does not say what model to build")
+    for key, value in config.items():
+        if type(value) is not _CONFIG_KEYS.get(key):
+            known = ", ".join(f"{name} ({kind.__name__})" for name, kind in _CONFIG_KEYS.items())
+            raise ModelError(f"{path}: {key[:60]!r} is a {type(value).__name__}; a config has {known}")
+    if not all(type(name) is str for name in config.get("resources", ())):
+        raise ModelError(f"{path}: 'resources' should be a list of names")
     return config
 
 
@@ -171,17 +207,33 @@ def read_signature(directory: str | Path) -> dict[str, Any]:
     return _read_json(path) if path.exists() else {}
 
 
-def _with_present_names(config: dict[str, Any]) -> dict[str, Any]:
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return an object of a JSON file, with the present name of the class that its `_target_` names."""
+    config = dict(pairs)
+    if len(config) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise ValueError(f"the key {twice[:60]!r} stands there twice")
     target = config.get("_target_")
     if isinstance(target, str) and target in RENAMED:
         config["_target_"] = RENAMED[target]
     return config
 
 
+def _no_number(text: str) -> None:
+    raise ValueError(f"{text} is not a number")
+
+
+def _parsed(text: str) -> Any:
+    """Parse JSON more strictly than Python does: without NaN, infinity and keys that come twice."""
+    return json.loads(text, object_pairs_hook=_object, parse_constant=_no_number)
+
+
 def _read_json(path: Path) -> dict[str, Any]:
     try:
-        value = json.loads(path.read_text(encoding="utf-8"), object_hook=_with_present_names)
+        if not path.is_file():
+            raise ValueError("it is not a file")
+        value = _parsed(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise ModelError(f"{path}: cannot be read as JSON ({error})") from None
     if not isinstance(value, dict):
@@ -195,19 +247,63 @@ def read_state(directory: str | Path) -> State:
 
 
 def _read_weights(path: Path) -> State:
-    from safetensors import SafetensorError, safe_open
-
+    """Read what `_write_state` wrote, and no more: the library takes duplicates, NaN and left-over bytes."""
     state: dict[str, np.ndarray | list[str]] = {}
     try:
-        with safe_open(path, framework="numpy") as file:
-            for key in file.keys():
-                state[key] = file.get_tensor(key)
-            for key, value in (file.metadata() or {}).items():
-                if key != _WRITER:
-                    state[key] = json.loads(value)
-    except (SafetensorError, OSError, ValueError, RecursionError) as error:
-        raise ModelError(f"{path}: the weights cannot be read ({error}); is the file truncated?") from None
+        content = path.read_bytes()
+        end = 8 + int.from_bytes(content[:8], "little")
+        if not 8 < end <= len(content):
+            raise ValueError(f"it has {len(content)} bytes, and its header ends at {end}; is the file truncated?")
+        header = _parsed(content[8:end].decode())
+        if not isinstance(header, dict) or not isinstance(header.get("__metadata__", {}), dict):
+            raise ValueError("its header is not a JSON object")
+        for name, value in header.pop("__metadata__", {}).items():
+            if name != _WRITER:
+                state[name] = _words(name, value)
+        used = 0
+        for name, entry in sorted(header.items(), key=_place):
+            if name in state:
+                raise ValueError(f"{name[:60]!r} is both words and numbers")
+            state[name] = _array(name, entry, memoryview(content)[end:], used)
+            used = entry["data_offsets"][1]
+        if used != len(content) - end:
+            raise ValueError(f"{len(content) - end - used} bytes belong to no array")
+    except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
+        what = str(error)[:200] or type(error).__name__
+        raise ModelError(f"{path}: the weights cannot be read ({what})") from None
     return state
+
+
+def _words(name: str, text: Any) -> list[str]:
+    words = _parsed(text)
+    if type(words) is not list or not all(type(word) is str for word in words):
+        raise ValueError(f"{name[:60]!r} is not a list of words")
+    return words
+
+
+def _place(item: tuple[str, Any]) -> tuple[int, int]:
+    begin, end = item[1]["data_offsets"]
+    return int(begin), int(end)
+
+
+def _array(name: str, entry: dict[str, Any], data: memoryview, begin: int) -> np.ndarray:
+    """The array of an entry of the header, which has to begin there."""
+    dtype, shape, place = entry["dtype"], entry["shape"], entry["data_offsets"]
+    if dtype not in _DTYPES:
+        raise ValueError(f"{name[:60]!r} is in {str(dtype)[:20]}; models have {', '.join(_DTYPES)}")
+    kind = np.dtype(_DTYPES[dtype])
+    if type(shape) is not list or not all(type(n) is int and n >= 0 for n in shape):
+        raise ValueError(f"{name[:60]!r} has the shape {str(shape)[:60]}")
+    end = begin + math.prod(shape) * kind.itemsize
+    if place != [begin, end] or end > len(data):
+        raise ValueError(
+            f"{name[:60]!r} should be in bytes {begin} to {str(end)[:30]} of {len(data)}, and the header has "
+            f"{str(place)[:60]}; is the file truncated?"
+        )
+    array: np.ndarray = np.frombuffer(data[begin:end], kind).reshape(shape).copy()
+    if kind.kind == "f" and not np.isfinite(array).all():
+        raise ValueError(f"{name[:60]!r} holds numbers that are not finite")
+    return array
 
 
 def signed(checksums: Iterable[int]) -> dict[str, str]:

@@ -7,13 +7,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
-from ..aligners.base import TrainingReport, Watcher
-from ..errors import ConfigError, CorpusError, ModelError
+from ..aligners.base import TrainingReport, Watcher, numbers_in, words_in
+from ..errors import CorpusError, ModelError
 from ..types import Alignment, Example, Sentence, SentencePair, trusted
+from ..util.build import OnDisk, OneOf, Share, Within, check_bounds
 
 TIES = ("nearest", "first", "last")
 CELLS_AT_ONCE = 1 << 21
@@ -44,20 +45,15 @@ class BagOfWords:
     `score` is the paper's: the mean of idf x log similarity over the target words.
     """
 
-    ties: str = "nearest"
-    least: float = 0.0
-    floor: float = 0.01
-    frequencies: str | None = None
+    ties: Annotated[str, OneOf(TIES)] = "nearest"
+    least: Share = 0.0
+    floor: Annotated[float, Within(above=0, most=1)] = 0.01
+    frequencies: Annotated[str, OnDisk()] | None = None
     needs_training: ClassVar[bool] = False
     _counts: _Counts | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        if self.ties not in TIES:
-            raise ConfigError(f"ties={self.ties!r}: choose from {', '.join(TIES)}")
-        if not 0 <= self.least <= 1:
-            raise ConfigError(f"least={self.least} must be between 0 and 1")
-        if not 0 < self.floor <= 1:
-            raise ConfigError(f"floor={self.floor} must be above 0 and at most 1")
+        check_bounds(BagOfWords, vars(self))
 
     @property
     def requires(self) -> tuple[str, ...]:
@@ -128,10 +124,12 @@ class BagOfWords:
         if not state:  # saved without counts
             self._counts = None
             return
-        words, counts = list(state["words"]), np.asarray(state["counts"]).tolist()
+        words, counts = words_in(state, "words"), numbers_in(state, "counts", None, least=0).astype(int).tolist()
         if len(words) != len(counts):
             raise ModelError(f"{len(counts)} counts for {len(words)} words")
-        self._counts = _Counts(int(np.asarray(state["total"])[0]), dict(zip(words, counts, strict=True)))
+        self._counts = _Counts(
+            int(numbers_in(state, "total", 1, least=0)[0]), dict(zip(words, counts, strict=True))
+        )
 
 
 def _lemmas(sentence: Sentence) -> list[str]:

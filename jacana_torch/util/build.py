@@ -1,7 +1,9 @@
 """Build objects from plain configs: a mapping with a `_target_` becomes an instance of the class it names.
 
-A config can name classes of this package, and of packages that the environment variable JACANA_TRUST lists. A
-class must be named by the module that defines it, so that a config cannot reach what a module merely imports.
+The whole config is checked before anything is built. A config can name feature families, aligners, annotators and
+symmetrizers, of this package or of a package that the user trusts (trust.py). Each must be named by the module
+that defines it, and fit the annotation of the argument that takes it. Settings must have the types of their
+annotations, and be within the bounds that are declared there: `window: Annotated[int, Within(1, 100)]`.
 """
 
 from __future__ import annotations
@@ -9,110 +11,390 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
-import os
+import numbers
+import sys
 import types
 import typing
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, is_dataclass
+from typing import Annotated, Any
 
 from ..errors import ConfigError
+from . import trust
+
+OnFile = Callable[[str], None]
+
+# Where the parts of models are. Nothing else of this package can be named, so nothing else is imported.
+PARTS = ("aligners", "systems", "annotate", "features.families", "symmetrize", "model.model")
+DEEPEST = 40  # levels of a config; those of our models have ten
+_SYMMETRIZER = ["Alignment"] * 3  # the annotations of a function that is one
+_PLAIN = (type(None), bool, int, float, str, list, tuple, Mapping)  # what files of JSON and YAML hold
 
 
-def build(config: Any, **overrides: Any) -> Any:
-    """Instantiate a config from the inside out; values without a `_target_` stay as they are.
-
-    With `_partial_: true`, `_target_` names a function, which is returned with its arguments bound. Each class
-    that takes an argument of a name in `overrides` gets that value, whatever the config says (`device="cuda"`).
-    """
-    if isinstance(config, (list, tuple)):
-        return list(map(functools.partial(build, **overrides), config))
-    if not isinstance(config, Mapping):
-        return config
-    arguments: dict[str, Any] = {}
-    for name, value in config.items():
-        arguments[name] = build(value, **overrides)
-    if "_target_" not in config:
-        return arguments
-    target, partial = arguments.pop("_target_"), arguments.pop("_partial_", False)
-    if partial:
-        return functools.partial(_find(target, types.FunctionType), **arguments)
-    return _instance(_find(target, type), arguments, overrides)
+# Declarations in annotations of settings
 
 
-def trusted(target: str) -> bool:
-    """Whether a dotted name is of this package, or of a package that JACANA_TRUST lists."""
-    for package in ("jacana_torch", *os.environ.get("JACANA_TRUST", "").replace(",", " ").split()):
-        if target.startswith(f"{package}."):
-            return True
-    return False
+@dataclass(frozen=True)
+class Within:
+    """Bounds of a number: `least` and `most` are allowed, `above` and `below` are not."""
 
+    least: float | None = None
+    most: float | None = None
+    above: float | None = None
+    below: float | None = None
 
-def _find(target: Any, kind: type) -> Any:
-    """The class or function of a dotted name, if it is ours or of a package that JACANA_TRUST lists."""
-    if not isinstance(target, str) or not trusted(target):
-        raise ConfigError(
-            f"the config names {target!r}, which is not part of this package; if you trust it, set "
-            f"JACANA_TRUST={str(target).split('.')[0]}"
+    def problem(self, value: Any) -> str | None:
+        """Return what is wrong with a value, or None."""
+        fine = (
+            (self.least is None or value >= self.least)
+            and (self.most is None or value <= self.most)
+            and (self.above is None or value > self.above)
+            and (self.below is None or value < self.below)
         )
-    module_name, _, name = target.rpartition(".")
-    try:
-        found = getattr(importlib.import_module(module_name), name)
-    except Exception as error:  # a user's module can fail in any way
-        what = f"{type(error).__name__}: {error}"
-        raise ConfigError(f"the config names {target!r}, which cannot be imported ({what})") from error
-    if not isinstance(found, kind) or found.__module__ != module_name:
-        raise ConfigError(f"the config names {target!r}, which is not a {kind.__name__} of {module_name}")
-    return found
+        limits = {"at least": self.least, "at most": self.most, "above": self.above, "below": self.below}
+        wanted = [f"{name} {limit:,}" for name, limit in limits.items() if limit is not None]
+        if self.above == 0:
+            wanted[wanted.index("above 0")] = "positive"
+        return None if fine else f"must be {' and '.join(wanted)}"
 
 
-def _instance(made: type, arguments: dict[str, Any], overrides: Mapping[str, Any]) -> Any:
-    """`made(**arguments)`, with a ConfigError for arguments that do not fit."""
-    name = f"{made.__module__}.{made.__name__}"
-    signature = inspect.signature(made)  # to report a wrong argument before the constructor does any work
-    for argument in overrides.keys() & signature.parameters.keys():
-        arguments[argument] = overrides[argument]
-    try:
-        signature.bind(**arguments)
-    except TypeError as error:
-        raise ConfigError(f"{name}: {error}") from None
-    for argument, expected in _simple_types(made).items():
-        if argument not in arguments:
-            continue
-        value = arguments[argument]
-        if type(value) not in expected and not (type(value) is int and float in expected):
-            names = " or ".join("null" if one is type(None) else one.__name__ for one in expected)
-            raise ConfigError(f"{name}: {argument}={value!r} should be {names}")
-    try:
-        return made(**arguments)
-    except (TypeError, ValueError, AttributeError) as error:
-        raise ConfigError(f"{name} cannot be made of {', '.join(arguments) or 'nothing'}: {error}") from error
+@dataclass(frozen=True)
+class Items:
+    """How many entries a list has."""
+
+    least: int = 0
+    most: int = 1000
+
+    def problem(self, value: Collection[Any]) -> str | None:
+        fine = self.least <= len(value) <= self.most
+        return None if fine else f"has {len(value)} entries, and needs {self.least} to {self.most}"
 
 
-def _simple_types(made: Any) -> dict[str, tuple[type, ...]]:
-    """The types of the arguments that are annotated as int, float, bool, str or None, or a union of these."""
-    simple: dict[str, tuple[type, ...]] = {}
+@dataclass(frozen=True)
+class OneOf:
+    """The words to choose from."""
+
+    choices: tuple[str, ...]
+
+    def problem(self, value: Any) -> str | None:
+        return None if value in self.choices else f"choose one of {', '.join(self.choices)}"
+
+
+@dataclass(frozen=True)
+class OnDisk:
+    """Marks the name of a file or folder, unless something installed is `known` by that name."""
+
+    known: Callable[[str], bool] = frozenset[str]().__contains__
+
+    def problem(self, value: Any) -> str | None:
+        return None
+
+
+Count = Annotated[int, Within(1, 10**9)]
+Seed = Annotated[int, Within(0, 2**62)]
+Positive = Annotated[float, Within(above=0)]
+NotNegative = Annotated[float, Within(0)]
+Share = Annotated[float, Within(0, 1)]
+Inside = Annotated[float, Within(above=0, below=1)]  # between 0 and 1, neither of them
+INTERNAL = "internal"  # marks an argument that no config sets
+
+
+# Settings
+
+
+@dataclass(frozen=True)
+class Option:
+    """One kind of value that an argument takes, called `name`: its entries are `items`, its limits `bounds`."""
+
+    kind: Any  # a plain type, `list`, `Mapping`, `Any`, or the class or protocol of a part
+    name: str
+    items: tuple[Option, ...] = ()
+    bounds: tuple[Any, ...] = ()
+
+    @property
+    def is_part(self) -> bool:
+        return self.kind not in (*_NAMES, list, Mapping)
+
+    def takes(self, value: Any) -> bool:
+        """Whether a value is of this kind; it is not a config of a part."""
+        if self.kind in _NAMES:
+            numeric = numbers.Integral if self.kind is int else numbers.Real if self.kind is float else self.kind
+            return type(value) is self.kind or (isinstance(value, numeric) and type(value) is not bool)
+        if self.kind is list:
+            return isinstance(value, Iterable) and not isinstance(value, (str, Mapping))
+        return (
+            isinstance(value, Mapping)
+            if self.kind is Mapping
+            else (self.kind is Any or not isinstance(value, _PLAIN))
+        )
+
+    def problem(self, value: Any) -> str | None:
+        """What is wrong with a value of this kind, or None."""
+        if self.kind is float and not abs(value) <= sys.float_info.max:
+            return "must be finite"
+        for bound in self.bounds:
+            wrong = "is not a setting" if bound == INTERNAL else bound.problem(value)
+            if wrong is not None:
+                return f"{wrong}, each {_names_of(self.items)}" if self.kind is list else str(wrong)
+        return None
+
+
+ANYTHING = (Option(Any, "anything"),)
+_NAMES = {int: "a whole number", float: "a number", bool: "true or false", str: "text", type(None): "null"}
+
+
+def options_of(hint: Any, bounds: tuple[Any, ...] = ()) -> tuple[Option, ...]:
+    """The kinds of values that an annotation allows."""
+    origin, inner = typing.get_origin(hint), typing.get_args(hint)
+    if origin is Annotated:
+        return options_of(inner[0], (*bounds, *inner[1:]))
+    if origin in (typing.Union, types.UnionType):
+        return tuple(option for one in inner for option in options_of(one, bounds))
+    if hint in _NAMES:
+        choices = [f"one of {', '.join(bound.choices)}" for bound in bounds if isinstance(bound, OneOf)]
+        return (Option(hint, (choices or [_NAMES[hint]])[0], (), () if hint is type(None) else bounds),)
+    if origin is Callable:
+        return (Option(hint, "a function", (), bounds),)
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        return (Option(Mapping, "a mapping", options_of(inner[-1]), bounds),)
+    if isinstance(origin, type) and issubclass(origin, Iterable):
+        entries = tuple(option for one in inner if one is not ... for option in options_of(one))
+        return (Option(list, "a list", entries, bounds),)
+    known = isinstance(hint, type) and hint not in (object, list, tuple, dict)
+    return (Option(hint, f"a {hint.__name__}", (), bounds),) if known else ANYTHING
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The arguments of a class, by name: what each takes, and which there must be."""
+
+    options: Mapping[str, tuple[Option, ...]]
+    required: frozenset[str]
+    others: bool = False  # whether it takes any other name as well
+
+
+@functools.cache
+def settings_of(made: Any) -> Settings:
+    """The settings of a class or function."""
+    if getattr(made.__init__, "__module__", None) == "typing":  # a protocol's class without arguments
+        return Settings({}, frozenset())
     try:
-        for argument, hint in typing.get_type_hints(made.__init__).items():
-            expected = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
-            if {int, float, bool, str, type(None)}.issuperset(expected):
-                simple[argument] = tuple(expected)
+        hints = typing.get_type_hints(made if is_dataclass(made) else made.__init__, include_extras=True)
     except (NameError, TypeError, AttributeError):  # annotations that only a type checker can resolve
-        return {}
-    return simple
+        hints = {}
+    options, required, others = {}, set(), False
+    for name, parameter in inspect.signature(made).parameters.items():
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            others |= parameter.kind is parameter.VAR_KEYWORD
+            continue
+        options[name] = options_of(hints.get(name, Any))
+        if parameter.default is parameter.empty:
+            required.add(name)
+    return Settings(options, frozenset(required), others)
 
 
 def parameters(target: Any) -> frozenset[str] | None:
     """The names of the arguments of a class or function, or None if it takes any or is not to be imported."""
-    if not isinstance(target, str) or not trusted(target):
-        return None
-    module_name, _, name = target.rpartition(".")
     try:
-        found = getattr(importlib.import_module(module_name), name)
-        taken = inspect.signature(found).parameters.values()
-    except Exception:  # `build` reports it, if the class is needed
+        settings = settings_of(_find(target, object))
+    except (ConfigError, TypeError, ValueError):  # `build` reports it, if the class is needed
         return None
-    if getattr(found.__init__, "__module__", None) == "typing":  # a protocol's class without arguments
-        return frozenset()
-    if any(one.kind is one.VAR_KEYWORD for one in taken):
-        return None
-    return frozenset(one.name for one in taken)
+    return None if settings.others else frozenset(settings.options)
+
+
+def check_bounds(made: type, values: Mapping[str, Any]) -> None:
+    """Raise a ConfigError if an argument of a class is not of its type or not within its bounds."""
+    for name, options in settings_of(made).options.items():
+        if name in values and not any(INTERNAL in option.bounds for option in options):
+            _value(name, values[name], options, None)
+
+
+def _names_of(options: Iterable[Option]) -> str:
+    return " or ".join(dict.fromkeys(option.name for option in options))
+
+
+def _shown(value: Any, most: int = 60) -> str:
+    text = repr(value)
+    return text if len(text) <= most else f"{text[: most - 4]} ..."
+
+
+# Checking configs
+
+
+def build(config: Any, kind: Any = Any, on_file: OnFile = trust.add_file, **overrides: Any) -> Any:
+    """Instantiate a config from the inside out; values without a `_target_` stay as they are.
+
+    `kind` is the class or protocol that the config must make. `on_file` is called with each file or folder that it
+    names; by default these are trusted. With `_partial_: true`, `_target_` names a symmetrizer, which is returned
+    with its arguments bound. Each class that takes an argument of a name in `overrides` gets that value, whatever
+    the config says (`device="cuda"`).
+    """
+    check(config, kind, on_file)
+    return _built(config, overrides)
+
+
+def check(config: Any, kind: Any = Any, on_file: OnFile = trust.add_file) -> None:
+    """Raise a ConfigError if a part or a setting of a config is not allowed. Nothing is built."""
+    level = [config]
+    for _ in range(DEEPEST):
+        level = [inner for outer in level for inner in _inside(outer)]
+    if level:
+        raise ConfigError(f"the config is nested more than {DEEPEST} levels deep")
+    _value("the config", config, options_of(kind), on_file)
+
+
+def _inside(value: Any) -> Collection[Any]:
+    if isinstance(value, Mapping):
+        return value.values()
+    return value if isinstance(value, (list, tuple)) else ()
+
+
+def _value(name: str, value: Any, options: Sequence[Option], on_file: OnFile | None) -> None:
+    """Raise a ConfigError if a value, or anything inside it, is none of the options."""
+    part = isinstance(value, Mapping) and "_target_" in value
+    fitting = [option for option in options if (option.is_part if part else option.takes(value))]
+    if not fitting:
+        raise ConfigError(f"{name}={_shown(value)} should be {_names_of(options)}")
+    wrong = fitting[0].problem(value)
+    if wrong is not None:
+        raise ConfigError(f"{name}={_shown(value)}: {wrong}")
+    entries = fitting[0].items or ANYTHING
+    if part:
+        _part(name, value, fitting, on_file)
+    elif isinstance(value, Mapping):
+        for key, inner in value.items():
+            _value(f"{name}[{_shown(key)}]", inner, entries, on_file)
+    elif isinstance(value, (list, tuple)):
+        for place, inner in enumerate(value):
+            _value(f"{name}[{place}]", inner, entries, on_file)
+    elif on_file is not None:
+        for bound in fitting[0].bounds:
+            if isinstance(bound, OnDisk) and not bound.known(value):
+                on_file(value)
+
+
+def _part(name: str, config: Mapping[str, Any], roles: Sequence[Option], on_file: OnFile | None) -> None:
+    """Raise a ConfigError if what a config with a `_target_` names has none of the roles, or a wrong setting."""
+    target, partial = config["_target_"], config.get("_partial_", False)
+    if type(partial) is not bool:
+        raise ConfigError(f"{name}: _partial_={_shown(partial)} should be true or false")
+    found = _find(target, types.FunctionType if partial else type)
+    if not any(_fulfils(found, role.kind) for role in roles):
+        raise ConfigError(f"{name}: {target} is not {' or '.join(role.name for role in roles)}")
+    arguments = {key: value for key, value in config.items() if key not in ("_target_", "_partial_")}
+    settings = settings_of(found)
+    if partial:
+        try:
+            inspect.signature(found).bind(None, None, **arguments)  # the two alignments come first
+        except TypeError as error:
+            raise ConfigError(f"{target}: {error}") from None
+    elif not settings.required <= arguments.keys() or not (
+        settings.others or arguments.keys() <= settings.options.keys()
+    ):
+        raise ConfigError(f"{target}: {_misnamed(settings, arguments)}")
+    for key, value in arguments.items():
+        _value(f"{target}: {key}", value, settings.options.get(key, ANYTHING), on_file)
+
+
+def _misnamed(settings: Settings, arguments: Mapping[str, Any]) -> str:
+    unknown = [name for name in arguments if name not in settings.options]
+    if not unknown or settings.others:
+        return f"lacks the settings {', '.join(sorted(settings.required - arguments.keys()))}"
+    import difflib
+
+    near = difflib.get_close_matches(_shown(unknown[0])[1:-1], settings.options)
+    advice = f"did you mean {near[0]}?" if near else f"there are {', '.join(settings.options) or 'none'}"
+    return f"has no setting {_shown(unknown[0])}: {advice}"
+
+
+def trusted(target: str) -> bool:
+    """Whether a dotted name is of this package, or of a package that the user trusts."""
+    return target.startswith("jacana_torch.") or trust.is_trusted_package(target)
+
+
+def _find(target: Any, kind: type) -> Any:
+    """The class or function of a dotted name, if it can be a part of a model."""
+    if not isinstance(target, str) or not trusted(target):
+        package = _shown(target)[1:-1].split(".")[0]
+        raise ConfigError(
+            f"the config names {_shown(target)}, which is not part of this package; if you trust it, set "
+            f"{trust.VARIABLE}={package}"
+        )
+    module, _, name = target.rpartition(".")
+    kinds = f"a {kind.__name__} of {module[:200]}"
+    ours = target.startswith("jacana_torch.")
+    if ours and not f"{module}.".startswith(tuple(f"jacana_torch.{part}." for part in PARTS)):
+        raise ConfigError(
+            f"the config names {_shown(target)}, which cannot be imported by a config: not {kinds} that models "
+            "consist of (feature families, aligners, annotators, symmetrizers)"
+        )
+    try:
+        found = getattr(importlib.import_module(module), name)
+    except Exception as error:  # a user's module can fail in any way
+        what = f"{type(error).__name__}: {error}"[:200]
+        raise ConfigError(f"the config names {_shown(target)}, which cannot be imported ({what})") from error
+    if not isinstance(found, kind) or found.__module__ != module:
+        raise ConfigError(f"the config names {_shown(target)}, which is not {kinds}")
+    if ours and isinstance(found, types.FunctionType) and [*found.__annotations__.values()] != _SYMMETRIZER:
+        raise ConfigError(f"the config names {target}, which is not a symmetrizer: _partial_ takes only these")
+    return found
+
+
+def _fulfils(found: Any, role: Any) -> bool:
+    """Whether a class or a function can have a role: a class, a protocol, a type of functions, or `Any`."""
+    ours, is_function = found.__module__.startswith("jacana_torch."), isinstance(found, types.FunctionType)
+    if role is Any:
+        return True
+    if typing.get_origin(role) is not None:  # a type of functions; instances of your classes may be callable
+        return len(typing.get_args(role)[0]) == 2 if is_function else not ours  # of two alignments: a symmetrizer
+    if is_function or inspect.isabstract(found) or found is role and _is_protocol(role):
+        return False
+    return _asked(role) <= _declared(found) or not ours if _is_protocol(role) else issubclass(found, role)
+
+
+def _is_protocol(role: Any) -> bool:
+    return bool(getattr(role, "_is_protocol", False))
+
+
+@functools.cache
+def _asked(protocol: type) -> frozenset[str]:
+    """The members of a protocol."""
+    names: set[str] = set()
+    for base in filter(_is_protocol, protocol.__mro__):
+        if base.__module__ != "typing":
+            names.update(vars(base), base.__dict__.get("__annotations__", ()))
+    return frozenset(name for name in names if not name.startswith("_") or name == "__call__")
+
+
+def _declared(made: type) -> set[str]:
+    """The members that a class and its bases declare in their bodies."""
+    names: set[str] = set()
+    for base in made.__mro__[:-1]:
+        names.update(vars(base), base.__dict__.get("__annotations__", ()))
+    return names
+
+
+# Building
+
+
+def _built(config: Any, overrides: Mapping[str, Any]) -> Any:
+    """Instantiate a config that was checked."""
+    if isinstance(config, (list, tuple)):
+        return [_built(value, overrides) for value in config]
+    if not isinstance(config, Mapping):
+        return config
+    arguments: dict[str, Any] = {}
+    for name, value in config.items():
+        arguments[name] = _built(value, overrides)
+    if "_target_" not in config:
+        return arguments
+    target, partial = arguments.pop("_target_"), arguments.pop("_partial_", False)
+    found = _find(target, types.FunctionType if partial else type)
+    if partial:
+        return functools.partial(found, **arguments)
+    for argument in overrides.keys() & settings_of(found).options.keys():
+        arguments[argument] = overrides[argument]
+    try:
+        return found(**arguments)
+    except (TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        raise ConfigError(f"{target} cannot be made of {', '.join(arguments) or 'nothing'}: {error}") from error

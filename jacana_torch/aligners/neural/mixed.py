@@ -9,12 +9,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
 from ...errors import ConfigError
 from ...types import Alignment, Example, SentencePair
+from ...util.build import Inside, Items, Seed, Within
 from ..base import UNKEPT, Checkpoint, TrainingReport, Watcher, fit_phase, learnable
 from ..bidirectional import Bidirectional
 from ..posterior import FEWEST, Combination, Sample, best_threshold, fitted
@@ -22,6 +23,8 @@ from .neural import Neural, alignment_of
 from .training import matrix_of
 
 log = logging.getLogger(__name__)
+
+Weight = Annotated[float, Within(-1000, 1000)]
 
 
 @dataclass
@@ -35,11 +38,11 @@ class Mixed:
 
     network: Neural
     linear: Bidirectional
-    weights: Sequence[float] = (0.5, 0.5)
-    bias: float = 0.0
-    threshold: float = 0.5
-    folds: int = 0
-    seed: int = 1
+    weights: Annotated[Sequence[Weight], Items(2, 2)] = (0.5, 0.5)
+    bias: Weight = 0.0
+    threshold: Inside = 0.5
+    folds: Annotated[int, Within(0, 1000)] = 0
+    seed: Seed = 1
     combination: Combination = field(
         init=False
     )  # "forward" stands for the network, "backward" for the linear chains
@@ -183,3 +186,8 @@ class Mixed:
             own = {k.removeprefix(f"{part}."): v for k, v in state.items() if k.startswith(f"{part}.")}
             aligner.restore(own)
         self.combination = Combination.restored(state)
+
+    def check_columns(self) -> None:
+        """Raise ConfigError unless the columns of both parts are those of their families."""
+        self.network.check_columns()
+        self.linear.check_columns()

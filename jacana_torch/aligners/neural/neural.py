@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 import torch
@@ -22,6 +22,7 @@ from ...errors import ConfigError, ModelError, PairError
 from ...features.api import EdgeFamily, NodeFamily
 from ...features.featureset import FeatureSet
 from ...types import Alignment, Example, SentencePair, trusted
+from ...util.build import Count, Items, NotNegative, OneOf, Seed, Within, check_bounds
 from ..base import UNKEPT, Checkpoint, TrainingReport, Watcher, learnable
 from . import weights
 from .grid_chains import mean_posterior
@@ -31,10 +32,8 @@ from .training import Training
 
 JUDGES = ("chains", "cells", "both")
 LARGEST_PAIR = 1_000_000  # cells; the network holds some hundred numbers for each
-_LEAST = {
-    "width": 1, "blocks": 0, "views": 0, "members": 1, "epochs": 1, "batch_pairs": 1, "batch_cells": 1,
-    "accumulate": 1, "patience": 1,
-}  # fmt: skip
+_Layers = Annotated[Sequence[Annotated[int, Within(-1000, 1000)]], Items()]
+_BelowOne = Annotated[float, Within(0, below=1)]
 
 
 @dataclass(frozen=True)
@@ -72,33 +71,33 @@ class Neural:
     """
 
     families: Mapping[str, NodeFamily | EdgeFamily | None]
-    drop: Sequence[str] = ()
-    encoder: str | None = None
-    reading: str = "together"
-    layers: Sequence[int] = ()
-    views: int = 16
-    rank: int | None = 16
-    width: int = 32
-    blocks: int = 2
-    dropout: float = 0.1
-    rarest: int | None = None
-    policy: str = "monotone"
-    cost: float = 0.5
-    members: int = 1
-    epochs: int = 8
-    rate: float = 3e-3
-    encoder_rate: float = 1e-3
-    warmup: float = 0.1
-    decay: float = 0.01
-    accumulate: int = 1
-    batch_pairs: int = 8
-    batch_cells: int = 40_000
-    patience: int = 5
+    drop: str | Sequence[str] = ()
+    encoder: checkpoint.Encoder | None = None
+    reading: Annotated[str, OneOf(READINGS)] = "together"
+    layers: _Layers = ()
+    views: Annotated[int, Within(0, 1024)] = 16
+    rank: Annotated[int, Within(0, 4096)] | None = 16
+    width: Annotated[int, Within(1, 4096)] = 32
+    blocks: Annotated[int, Within(0, 64)] = 2
+    dropout: _BelowOne = 0.1
+    rarest: Count | None = None
+    policy: Annotated[str, OneOf(tuple(POLICIES))] = "monotone"
+    cost: NotNegative = 0.5
+    members: Annotated[int, Within(1, 64)] = 1
+    epochs: Count = 8
+    rate: NotNegative = 3e-3
+    encoder_rate: NotNegative = 1e-3
+    warmup: _BelowOne = 0.1
+    decay: NotNegative = 0.01
+    accumulate: Count = 1
+    batch_pairs: Count = 8
+    batch_cells: Count = 40_000
+    patience: Count = 5
     mixed: bool | None = False
-    judge: str = "chains"
-    threshold: float = 0.5
+    judge: Annotated[str, OneOf(JUDGES)] = "chains"
+    threshold: _BelowOne = 0.5
     start: str | None = None
-    seed: int = 1
+    seed: Seed = 1
     device: str = "cpu"
     part: str = "grid"
     columns: Columns = field(default_factory=Columns, init=False, repr=False)
@@ -108,25 +107,9 @@ class Neural:
     keeps_progress: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
+        check_bounds(Neural, vars(self))
         self.features = FeatureSet(self.families, self.drop)
         self.layers = tuple(self.layers)
-        settings = vars(self)
-        for name, least in _LEAST.items():
-            if settings[name] < least:
-                raise ConfigError(f"{name}={settings[name]}: must be at least {least}")
-        for name in ("dropout", "threshold", "warmup"):
-            if not 0 <= settings[name] < 1:
-                raise ConfigError(f"{name}={settings[name]}: must be at least 0 and less than 1")
-        for name in ("rate", "encoder_rate", "decay", "cost"):
-            if not 0 <= settings[name] < np.inf:
-                raise ConfigError(f"{name}={settings[name]}: must be at least 0, and finite")
-        if self.rank is not None and self.rank < 0:
-            raise ConfigError(f"rank={self.rank}: 0 or more, or null to train all of the encoder")
-        if self.rarest is not None and self.rarest < 1:
-            raise ConfigError(f"rarest={self.rarest}: 1 or more cells, or null to read no one-hot column")
-        for name, choices in (("policy", tuple(POLICIES)), ("judge", JUDGES), ("reading", READINGS)):
-            if settings[name] not in choices:
-                raise ConfigError(f"{name}={settings[name]!r}: choose one of {', '.join(choices)}")
         self.device = usable_device(self.device)
 
     @cached_property
@@ -250,6 +233,10 @@ class Neural:
             batch = replace(batch, encoded=self.encoded(self.networks[0], some))
             of_networks = [link_probabilities(network.eval()(batch), self.judge) for network in self.networks]
             mean = torch.stack(of_networks).mean(0).cpu().numpy()
+            if not np.isfinite(mean).all():
+                raise ModelError(
+                    "the network computes probabilities that are not numbers: its weights are damaged"
+                )
             for place, found in zip(places, mean, strict=True):
                 m, n = inputs[place].size
                 out[place] = found[:m, :n]
@@ -273,12 +260,13 @@ class Neural:
             weights.fill(network, member, self._kept)
         return [network.to(self.device) for network in made]
 
-    def _network(self, seed: int, shared: torch.nn.Module | None = None) -> GridNetwork:
-        """Make a network with initial weights that depend on the seed alone. `shared` is another's encoder."""
+    def _network(self, seed: int, shared: torch.nn.Module | None = None, alone: bool = False) -> GridNetwork:
+        """Make a network with initial weights that depend on the seed alone. `shared` is another's encoder; if it
+        is to be `alone`, it has none."""
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             contextual = None
-            if self.encoder is not None:
+            if self.encoder is not None and not alone:
                 encoder = checkpoint.network(self.encoder) if shared is None else shared
                 rank = self.rank if shared is None else 0
                 contextual = Contextual(encoder, self.layers, self.views, rank, self.halves)
@@ -300,6 +288,14 @@ class Neural:
     def restore(self, state: Mapping[str, np.ndarray | list[str]]) -> None:
         self.columns, self._kept = weights.split(state)
         self.networks = []
+
+    def check_columns(self) -> None:
+        """Raise an error unless columns and weights are those that the settings ask for."""
+        self.features.check_columns([*self.columns.values, *self.columns.marks], edges=False)
+        if self._kept:
+            with torch.device("meta"):  # shapes without numbers
+                network = self._network(self.seed, alone=True)
+            weights.check(self._kept, self.members, network, None if self.encoder is None else self.views)
 
 
 def link_probabilities(output: Output, judge: str) -> Tensor:

@@ -11,11 +11,13 @@ import numpy as np
 import torch
 
 from ...errors import ConfigError, ModelError
+from ..base import numbers_in, words_in
 from .inputs import Columns
-from .network import ENCODER, GridNetwork
+from .network import ENCODER, SIZE, GridNetwork
 
 _FILE = "weights.safetensors"
 _COLUMNS = ("values", "marks")
+_LARGEST = 65504.0  # of half precision
 _PARTS = ("", "network.")  # the prefix of a neural model's arrays, by itself or within a mixed one
 
 
@@ -54,15 +56,47 @@ def fill(network: GridNetwork, member: int, kept: Mapping[str, np.ndarray]) -> N
 
 def split(state: Mapping[str, Any]) -> tuple[Columns, dict[str, np.ndarray]]:
     """Separate an aligner's state into its columns and its weights."""
-    values, marks = (list(state[key]) for key in _COLUMNS)
-    mean, spread = (np.asarray(state[key], np.float32) for key in ("mean", "spread"))
-    if not len(values) == len(mean) == len(spread):
-        raise ConfigError(f"{len(values)} columns, {len(mean)} means and {len(spread)} spreads")
+    values, marks = (words_in(state, key) for key in _COLUMNS)
+    mean = numbers_in(state, "mean", len(values)).astype(np.float32)
+    spread = numbers_in(state, "spread", len(values), least=1e-6).astype(np.float32)
     kept = {k: np.asarray(v) for k, v in state.items() if k not in (*_COLUMNS, "mean", "spread")}
     for name in kept:
         if not name.partition(".")[0].isdecimal():
             raise ConfigError(f"{name!r} is not a weight of a neural aligner")
     return Columns(values, marks, mean, spread), kept
+
+
+def check(kept: Mapping[str, np.ndarray], members: int, network: GridNetwork, views: int | None) -> None:
+    """Raise an error unless these are the weights of so many networks of the shape of one, which has no encoder.
+
+    `views` are those of an encoder, or None without one. Its own weights are checked when it is opened.
+    """
+    expected: dict[str, list[int | None]] = {name: [*p.shape] for name, p in network.learnt().items()}
+    if views is not None:
+        expected["values.weight"][1] = None  # the columns and the layers and views of the encoder
+        for side in ("source", "target"):
+            expected[f"contextual.{side}.weight"] = [views * SIZE, None]
+            expected[f"contextual.{side}.bias"] = [views * SIZE]
+    for name, value in kept.items():
+        if value.dtype.kind != "f" or not (np.abs(value) <= _LARGEST).all():
+            raise ModelError(f"the weight {name} holds values that are not finite, or larger than {_LARGEST:g}")
+    numbers = {name.partition(".")[0] for name in kept}
+    if numbers != set(map(str, range(members))):
+        raise ModelError(f"there are weights of {len(numbers)} networks, and members={members}")
+    for member in numbers:
+        own = {name.removeprefix(f"{member}."): v for name, v in kept.items() if name.startswith(f"{member}.")}
+        if views is not None:
+            own = {name: value for name, value in own.items() if not name.startswith(ENCODER)}
+        for name in {**expected, **own}:
+            if name not in expected or name not in own:
+                what = "is missing" if name in expected else "is not a weight of this network"
+                raise ModelError(f"the weight {member}.{name} {what}: it was trained with other settings")
+            shape, wanted = own[name].shape, expected[name]
+            if len(shape) != len(wanted) or any(n not in (None, m) for n, m in zip(wanted, shape, strict=True)):
+                raise ModelError(
+                    f"the weight {member}.{name} has the shape {shape}, and should have {wanted}: it was trained "
+                    "with other settings"
+                )
 
 
 def joined(columns: Columns, kept: Mapping[str, np.ndarray]) -> dict[str, np.ndarray | list[str]]:
@@ -86,5 +120,5 @@ def read(directory: str) -> dict[str, Any]:
         part = next((part for part in _PARTS if part + _COLUMNS[0] in named), "")
         own = {key.removeprefix(part): array for key, array in state.items() if key.startswith(part)}
         return own | {key: json.loads(named[part + key]) for key in _COLUMNS}
-    except (SafetensorError, OSError, ValueError, KeyError) as error:
+    except (SafetensorError, OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise ModelError(f"start={directory!r}: {path} holds no neural model ({error})") from None

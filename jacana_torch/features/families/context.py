@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import Annotated
 
 import numpy as np
 
+from ...util.build import INTERNAL, Within
 from ...util.geometry import nearest
 from ..api import Block, NodeBlocks
 from ..grid import MARGIN, Grid, Named
@@ -19,6 +21,7 @@ from ..padded_grid import COLUMN, ROW, PaddedGrid, table_of
 from ..string_similarity import FORM, base_similarity
 from ..wordlists import IS_CONTENT, word_classes
 
+Window = Annotated[int, Within(1, 100)]
 LONGEST_RUN = 6
 _FAR = 0.1  # off the score of two words at opposite ends of their sentences
 TIE = 1e-5  # equal scores may differ by rounding: neither wins
@@ -30,10 +33,10 @@ _Shared = tuple[Named, np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarra
 class Context:
     """`window`: how many neighbours on either side count."""
 
-    window: int = 3
+    window: Window = 3
     name: str = "context"
-    requires: tuple[str, ...] = ()
-    resources: tuple[str, ...] = ()
+    requires: Annotated[tuple[str, ...], INTERNAL] = ()
+    resources: Annotated[tuple[str, ...], INTERNAL] = ()
 
     def __call__(self, grid: Grid) -> NodeBlocks:
         return grid.memo(self, partial(self._blocks, grid))  # the family `kinds` reads the same columns

@@ -10,15 +10,17 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
 from ...encoders import checkpoint
 from ...errors import ConfigError
 from ...types import Sentence, SentencePair
+from ...util.build import INTERNAL, Items
 from ..api import Block, NodeBlocks
 from ..grid import Grid
+from .distsim import Steps
 
 if TYPE_CHECKING:
     import torch
@@ -34,11 +36,11 @@ _NULL = ("row_max", "row_max.squared")
 class Contextual:
     """`layers`: 0 is the embeddings, -1 the last layer. `steps`: a column for cosines from each step on."""
 
-    encoder: str = "minilm"
-    layers: tuple[int, ...] = (0, 2, 4, -1)
-    steps: tuple[float, ...] = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+    encoder: checkpoint.Encoder = "minilm"
+    layers: Annotated[tuple[int, ...], Items(0, 100)] = (0, 2, 4, -1)
+    steps: Steps = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
     name: str = "contextual"
-    requires: tuple[str, ...] = ()
+    requires: Annotated[tuple[str, ...], INTERNAL] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "layers", tuple(self.layers))

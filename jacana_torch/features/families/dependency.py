@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...util.build import Share
 from ..api import Block, NodeBlocks, prefixed
 from ..dependency_relations import FUNCTION, equivalence, relation_class
 from ..dependency_trees import Evidence, Forest, Neighbours, forests, gather
@@ -31,7 +32,7 @@ class Dependency:
     name: str = "dependency"
     lemma: bool = True
     ppdb: bool = False
-    threshold: float = 0.85
+    threshold: Share = 0.85
     relation_pairs: bool = False
 
     @property

@@ -7,9 +7,11 @@ It is the only edge family. Between two links the features depend on the jump al
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
+from ...util.build import INTERNAL
 from ..api import Block, prefixed
 
 # The jump n - n' - 1 is 0 to the next word and -1 to the same one. Other jumps fall into classes by how many words
@@ -30,7 +32,7 @@ END_NAMES = ("end_last", "end_distance", "end_null")
 @dataclass(frozen=True)
 class Distortion:
     name: str = "distortion"
-    resources: tuple[str, ...] = ()
+    resources: Annotated[tuple[str, ...], INTERNAL] = ()
 
     def edge(self, n_target: int) -> Block:
         n = n_target

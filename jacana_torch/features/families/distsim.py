@@ -11,12 +11,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
 
 from ... import resources
 from ...errors import ConfigError
+from ...resources.catalogue import CATALOGUE
+from ...util.build import Items, OnDisk, Positive, Within
 from ..api import Block, NodeBlocks, prefixed
 from ..grid import Grid, Named
 from ..padded_grid import COLUMN, ROW, table_of
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
     from ...resources.static_vectors import Vectors
 
 PAIRS_AT_A_TIME = 20_000
+VectorFile = Annotated[str, OnDisk(CATALOGUE.__contains__)]
+Steps = Annotated[tuple[Annotated[float, Within(-1, 1)], ...], Items(0, 100)]
 CLEARLY = 1e-5  # equal cosines may differ by rounding, which depends on the batch: neither is the best
 
 
@@ -40,10 +44,10 @@ class DistSim:
 
     name: str = "distsim"
     own: bool = True
-    counts: str | None = None
-    smoothing: float = 2.0
-    vectors: tuple[str, ...] = ()
-    steps: tuple[float, ...] = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
+    counts: Annotated[str, OnDisk()] | None = None
+    smoothing: Positive = 2.0
+    vectors: VectorFile | Annotated[tuple[VectorFile, ...], Items(0, 20)] = ()
+    steps: Steps = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
     phrases: bool = True
     requires: tuple[str, ...] = field(init=False, compare=False, repr=False)
     key: ClassVar[WordKey] = FORM

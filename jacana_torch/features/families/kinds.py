@@ -10,16 +10,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
+from typing import Annotated
 
 import numpy as np
 
+from ...util.build import INTERNAL
 from ...util.geometry import nearest
 from ..api import Block, Grouped, NodeBlocks, prefixed
 from ..grid import Grid
 from ..string_similarity import FORM, base_of, base_similarity
 from ..wordlists import FUNCTION_KINDS, IS_CONTENT, WORD_CLASSES, word_classes
 from ..words import Signal, WordPairs
-from .context import Context
+from .context import Context, Window
 
 _STOPS = frozenset(".!?;:")
 # In this order: two identical words of different classes (`US` and `us`) count as the first of them.
@@ -51,11 +53,11 @@ class Kinds:
     """`window`: as in the context family, which computes the shared columns once. `unlike`: also for dissimilar
     words, which are the majority."""
 
-    window: int = 3
+    window: Window = 3
     unlike: bool = True
     name: str = "kinds"
-    requires: tuple[str, ...] = ()
-    resources: tuple[str, ...] = ()
+    requires: Annotated[tuple[str, ...], INTERNAL] = ()
+    resources: Annotated[tuple[str, ...], INTERNAL] = ()
 
     def __call__(self, grid: Grid) -> NodeBlocks:
         column: dict[str, tuple[Block, int]] = {}

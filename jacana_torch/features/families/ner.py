@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
+from ...util.build import INTERNAL
 from ..api import Block, NodeBlocks, prefixed
 from ..grid import Grid
 from ..lexical import LOWER
@@ -26,7 +28,7 @@ class Ner:
 
     name: str = "ner"
     entities: bool = True
-    resources: tuple[str, ...] = ()
+    resources: Annotated[tuple[str, ...], INTERNAL] = ()
 
     @property
     def requires(self) -> tuple[str, ...]:

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from operator import itemgetter
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
+from ...util.build import INTERNAL
 from ..api import Block, NodeBlocks, prefixed
 from ..grid import Grid
 from ..padded_grid import PaddedGrid
@@ -23,8 +24,8 @@ TAG = WordKey(None, ("pos",))  # tokens with the same tag are the same word
 @dataclass(frozen=True)
 class Pos:
     name: str = "pos"
-    requires: tuple[str, ...] = ("pos",)
-    resources: tuple[str, ...] = ()
+    requires: Annotated[tuple[str, ...], INTERNAL] = ("pos",)
+    resources: Annotated[tuple[str, ...], INTERNAL] = ()
     key: ClassVar[WordKey] = TAG
 
     def word_blocks(self, pairs: WordPairs) -> tuple[Block, ...]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from typing import Annotated
 
 import numpy as np
 
+from ...util.build import INTERNAL
 from ..api import Block, NodeBlocks
 from ..grid import Grid, Named
 from ..padded_grid import PaddedGrid
@@ -15,8 +17,8 @@ from ..padded_grid import PaddedGrid
 @dataclass(frozen=True)
 class Position:
     name: str = "position"
-    requires: tuple[str, ...] = ()
-    resources: tuple[str, ...] = ()
+    requires: Annotated[tuple[str, ...], INTERNAL] = ()
+    resources: Annotated[tuple[str, ...], INTERNAL] = ()
 
     def __call__(self, grid: Grid) -> NodeBlocks:
         position, length = grid.source_position, grid.n_source[grid.source_pair]

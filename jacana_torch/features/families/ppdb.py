@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from operator import itemgetter
+from typing import Annotated
 
 import numpy as np
 
+from ...util.build import INTERNAL
 from ..api import Block, NodeBlocks
 from ..grid import Grid
 from ..lexical import LOWER, LOWER_AND_LEMMA, lower_form, paraphrases
@@ -21,7 +23,7 @@ class Ppdb:
 
     name: str = "ppdb"
     lemma: bool = True
-    resources: tuple[str, ...] = ("mwa-ppdb",)
+    resources: Annotated[tuple[str, ...], INTERNAL] = ("mwa-ppdb",)
 
     @property
     def requires(self) -> tuple[str, ...]:

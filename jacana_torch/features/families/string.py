@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
+from ...util.build import INTERNAL, Share
 from ..api import Block, NodeBlocks, prefixed
 from ..grid import Grid, Named
 from ..string_similarity import (
@@ -47,10 +48,10 @@ _NICKNAME_WORDS = frozenset().union(*NICKNAMES)
 class String:
     """`threshold`: the maximum of the measures counts as a match above it (Algorithm 1)."""
 
-    threshold: float = 0.75
+    threshold: Share = 0.75
     name: str = "string"
-    requires: tuple[str, ...] = ()
-    resources: tuple[str, ...] = ()
+    requires: Annotated[tuple[str, ...], INTERNAL] = ()
+    resources: Annotated[tuple[str, ...], INTERNAL] = ()
     key: ClassVar[WordKey] = FORM
 
     def word_blocks(self, pairs: WordPairs) -> tuple[Block, ...]:

@@ -7,11 +7,12 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import compress
 from operator import itemgetter
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from ...annotate.tokens import matching_form, wordnet_pos
+from ...util.build import INTERNAL, Within
 from ..api import Block, NodeBlocks
 from ..grid import Grid, Named
 from ..padded_grid import COLUMN, ROW, table_of
@@ -28,9 +29,9 @@ class WordNet:
     """`tags`: by the pos layer, not every part of speech. `depth`: how many hypernym steps count."""
 
     tags: bool = True
-    depth: int = 3
+    depth: Annotated[int, Within(0, 30)] = 3
     name: str = "wordnet"
-    resources: tuple[str, ...] = ("wordnet",)
+    resources: Annotated[tuple[str, ...], INTERNAL] = ("wordnet",)
 
     requires: tuple[str, ...] = field(init=False, compare=False, repr=False)
     key: WordKey = field(init=False, compare=False, repr=False)

@@ -7,14 +7,16 @@ import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
-from ...aligners.base import UNKEPT, Checkpoint, Step, TrainingReport, Watcher, learnable
+from ...aligners.base import UNKEPT, Checkpoint, Step, TrainingReport, Watcher, learnable, numbers_in, words_in
 from ...errors import ConfigError, ModelError
+from ...features.families.distsim import VectorFile
 from ...types import Alignment, Example, SentencePair
 from ...util.batches import by_size
+from ...util.build import Count, OneOf, Positive, Seed, Within, check_bounds
 from .averaged_perceptron import Progress, Rates, learn
 from .edit_decoding import Schedule, anneal, conditions, decode, decode_under
 from .edit_features import Edit, Extractor, Problem
@@ -28,6 +30,7 @@ AT_ONCE = 2_000_000  # edits of the pairs whose features are computed together
 RAW = 200
 SPURIOUS = 0.9  # cost of a phrase's link that gold lacks; below 1, so that runs of links are merged
 _TIE = 1e-3
+_AtMostOne = Annotated[float, Within(above=0, most=1)]
 
 
 @dataclass
@@ -51,34 +54,27 @@ class Manli:
     last ones.
     """
 
-    max_phrase: int = 6
+    max_phrase: Annotated[int, Within(1, 12)] = 6
     wordnet: bool = True
-    vectors: str | None = "glove-840b"
+    vectors: VectorFile | None = "glove-840b"
     ppdb: bool = False
-    steps: int = 100
-    temperature: float = 40.0
-    cooling: float = 0.9
-    epochs: int = 50
-    burn_in: int = 10
-    rate: float = 1.0
-    decay: float = 0.8
+    steps: Annotated[int, Within(1, 10_000)] = 100
+    temperature: Positive = 40.0
+    cooling: _AtMostOne = 0.9
+    epochs: Count = 50
+    burn_in: Annotated[int, Within(0)] = 10
+    rate: Positive = 1.0
+    decay: _AtMostOne = 0.8
     normalise: bool = False
-    train_by: str = "exact"
-    sharpness: float = 10.0
-    seed: int = 1
+    train_by: Annotated[str, OneOf(("exact", "annealing"))] = "exact"
+    sharpness: Positive = 10.0
+    seed: Seed = 1
     weights: np.ndarray | None = field(default=None, init=False, repr=False)
 
     keeps_progress: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if self.train_by not in ("exact", "annealing"):
-            raise ConfigError(f"train_by={self.train_by!r}: choose exact or annealing")
-        if not 1 <= self.max_phrase <= 12:
-            raise ConfigError(f"max_phrase={self.max_phrase}: a phrase has between 1 and 12 tokens")
-        if self.seed < 0 or not 0 < self.sharpness < np.inf:
-            raise ConfigError(
-                f"seed={self.seed} must not be negative, and sharpness={self.sharpness} must be positive"
-            )
+        check_bounds(Manli, vars(self))
         self._rates = Rates(self.epochs, self.burn_in, self.rate, self.decay, self.normalise)
         self._schedule = Schedule(self.steps, self.temperature, self.cooling)
         self._progress: Progress | None = None
@@ -198,18 +194,16 @@ class Manli:
     def restore(self, state: Mapping[str, np.ndarray | list[str]]) -> None:
         if not state:  # saved untrained
             return
-        names, weights = list(state["names"]), np.asarray(state["weights"], dtype=np.float64)
+        names = words_in(state, "names")
         if names != list(self.extract.columns.names):
             raise ConfigError(
                 f"the model has {len(names)} features, and max_phrase={self.max_phrase} makes "
                 f"{len(self.extract.columns.names)}, of which some have other names"
             )
-        if weights.shape != (len(names),) or not np.isfinite(weights).all():
-            raise ConfigError(f"{weights.shape} weights for {len(names)} features, or some that are not finite")
-        self.weights = weights
+        self.weights = numbers_in(state, "weights", len(names))
         if "epoch" in state:
-            current, total = (np.asarray(state[key], dtype=np.float64) for key in ("current", "total"))
-            self._progress = Progress(current, total, int(np.asarray(state["epoch"])[0]))
+            current, total = (numbers_in(state, key, len(names)) for key in ("current", "total"))
+            self._progress = Progress(current, total, int(numbers_in(state, "epoch", 1, least=0)[0]))
 
 
 @dataclass

@@ -10,29 +10,21 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from ...aligners.base import (
-    UNKEPT,
-    Checkpoint,
-    State,
-    Step,
-    TrainingReport,
-    Watcher,
-    fit_phase,
-    learnable,
-)
-from ...aligners.crf import Crf, prior_factors
+from ...aligners.base import UNKEPT, Checkpoint, State, Step, TrainingReport, Watcher, fit_phase, learnable
+from ...aligners.crf import Crf, Policy, prior_factors
 from ...crf.scores import ChainScores, LinearScores, known_columns, node_scores, numbered
 from ...errors import ConfigError, ModelError
 from ...features.api import Block, EdgeFamily, NodeFamily
 from ...features.grid import Grid, grids
 from ...optimize.minimise import minimise
 from ...types import Alignment, Example, SentencePair, trusted
+from ...util.build import Count, Inside, Items, NotNegative, Positive, Within, check_bounds
 from .segment_features import PREFIX, segment_blocks
 from .segments import GoldSegments, Segments, gold_segments, links_of
 from .semi_markov import SemiMarkov
@@ -121,21 +113,21 @@ class PhraseCrf:
     def __init__(
         self,
         families: Mapping[str, NodeFamily | EdgeFamily | None],
-        drop: Sequence[str] = (),
-        l2: float = 1.0,
-        priors: Mapping[str, float] | None = None,
-        cost_null: float = 1.0,
-        cost_link: float = 1.0,
-        policy: str | Sequence[str] = "monotone",
+        drop: str | Sequence[str] = (),
+        l2: Positive = 1.0,
+        priors: Mapping[str, Positive] | None = None,
+        cost_null: NotNegative = 1.0,
+        cost_link: NotNegative = 1.0,
+        policy: Policy | Annotated[Sequence[Policy], Items(1)] = "monotone",
         remember: bool = False,
-        prune: float = 0.0,
-        max_iterations: int = 500,
-        tolerance: float = 1e-7,
+        prune: NotNegative = 0.0,
+        max_iterations: Count = 500,
+        tolerance: Inside = 1e-7,
         start: float = 0.0,
-        batch_cells: int = 500_000,
+        batch_cells: Count = 500_000,
         device: str = "cpu",
         part: str = "forward",
-        longest: int = 3,
+        longest: Annotated[int, Within(1, 8)] = 3,
     ) -> None:
         if remember or prune:
             raise ConfigError(
@@ -145,8 +137,7 @@ class PhraseCrf:
         policies = [policy] if isinstance(policy, str) else list(policy)
         if len(policies) > 1:
             raise ConfigError(f"policy={policies!r}: phrases are chosen by one policy, not several")
-        if not 1 <= longest <= 8:
-            raise ConfigError(f"longest={longest}: must be between 1 and 8 tokens")
+        check_bounds(PhraseCrf, {"longest": longest})
         self.chain = Crf(
             families,
             drop,
@@ -326,6 +317,10 @@ class PhraseCrf:
 
     def restore(self, state: State) -> None:
         self.chain.restore(state)
+
+    def check_columns(self) -> None:
+        """Raise ConfigError unless the columns are those of the families, and of phrases."""
+        self.chain.check_columns((PREFIX,))
 
 
 def _linear_scores(blocks: Sequence[Block], segments: Segments, names: Sequence[str]) -> LinearScores:

@@ -10,10 +10,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from ...aligners.base import UNKEPT, Checkpoint, Step, TrainingReport, Watcher, learnable
+from ...aligners.base import UNKEPT, Checkpoint, Step, TrainingReport, Watcher, learnable, numbers_in, words_in
 from ...errors import ConfigError, ModelError, PairError
+from ...features.families.distsim import VectorFile
 from ...types import Alignment, Example, SentencePair, trusted
 from ...util.batches import by_size
+from ...util.build import Count, Seed, check_bounds
 from .injective_search import Model, search
 from .link_features import JOINT, Extractor, Lexicon, Problem
 
@@ -36,18 +38,15 @@ class Stanford:
     """
 
     wordnet: bool = True
-    vectors: str | None = "glove-840b"
-    epochs: int = 20
-    seed: int = 1
+    vectors: VectorFile | None = "glove-840b"
+    epochs: Count = 20
+    seed: Seed = 1
     weights: np.ndarray | None = field(default=None, init=False, repr=False)
 
     keeps_progress: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if self.epochs < 1:
-            raise ConfigError(f"epochs={self.epochs} must be at least 1")
-        if self.seed < 0:
-            raise ConfigError(f"seed={self.seed} must not be negative")
+        check_bounds(Stanford, vars(self))
         self._lexicon = Lexicon(self.wordnet, self.vectors)
         self._extract = Extractor(self._lexicon)
 
@@ -171,14 +170,12 @@ class Stanford:
     def restore(self, state: Mapping[str, np.ndarray | list[str]]) -> None:
         if not state:  # saved untrained
             return
-        names, weights = list(state["names"]), np.asarray(state["weights"], dtype=np.float64)
+        names = words_in(state, "names")
         if names != list(self.names):
             raise ConfigError(
                 f"the model has {len(names)} features, and these settings make {len(self.names)} others"
             )
-        if weights.shape != (len(names),) or not np.isfinite(weights).all():
-            raise ConfigError(f"{weights.shape} weights for {len(names)} features, or some that are not finite")
-        self.weights = weights
+        self.weights = numbers_in(state, "weights", len(names))
 
 
 def injective(gold: Alignment, problem: Problem, identical: int) -> np.ndarray:

@@ -11,11 +11,11 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
-from ...aligners.base import UNKEPT, Checkpoint, State, Step, TrainingReport, Watcher
+from ...aligners.base import UNKEPT, Checkpoint, State, Step, TrainingReport, Watcher, numbers_in, words_in
 from ...errors import ConfigError, PairError
 from ...evaluate import score
 from ...features.api import Block, NodeBlocks
@@ -24,6 +24,7 @@ from ...features.grid import Grid
 from ...features.string_similarity import base_similarity
 from ...types import Alignment, Example, SentencePair, trusted
 from ...util.batches import by_size
+from ...util.build import Items, OneOf, Share, check_bounds
 from . import stages
 from .name_links import link_names
 from .parsed_sentence import ParsedSentence, parsed
@@ -46,6 +47,8 @@ LARGEST_PAIR = 16_000_000  # cells of one pair
 CELLS_AT_ONCE = 1 << 19
 GRID = tuple(round(0.1 * k, 1) for k in range(1, 11))
 
+_Source = Annotated[str, OneOf(SOURCES)]
+_Names = Annotated[str, OneOf(("tags", "ner"))]
 Prepared = tuple[ParsedSentence, ParsedSentence, np.ndarray]
 
 
@@ -59,20 +62,14 @@ class Sultan:
     `names`        tags: names are runs of proper nouns; ner: names are entities of the layer ner.
     """
 
-    similarity: float = 0.9
-    weight: float = 0.9
-    paraphrases: str = "auto"
-    names: str = "tags"
+    similarity: Share = 0.9
+    weight: Share = 0.9
+    paraphrases: _Source = "auto"
+    names: _Names = "tags"
     _source: str | None = field(default=None, init=False, repr=False, compare=False)  # `auto` resolved
 
     def __post_init__(self) -> None:
-        for name, value in (("similarity", self.similarity), ("weight", self.weight)):
-            if not 0 <= value <= 1:
-                raise ConfigError(f"{name}={value}: must be between 0 and 1")
-        if self.paraphrases not in SOURCES:
-            raise ConfigError(f"paraphrases={self.paraphrases!r}: choose one of {', '.join(SOURCES)}")
-        if self.names not in ("tags", "ner"):
-            raise ConfigError(f"names={self.names!r}: choose tags or ner")
+        check_bounds(type(self), vars(self))
 
     @property
     def requires(self) -> tuple[str, ...]:
@@ -135,15 +132,13 @@ class TunedSultan(Sultan):
     source of its paraphrases and needs the same source.
     """
 
-    grid: Sequence[float] = field(default=GRID)
+    grid: Annotated[Sequence[Share], Items(1, 100)] = field(default=GRID)
 
     keeps_progress: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self.grid = tuple(float(value) for value in self.grid)
-        if not self.grid or not all(0 <= value <= 1 for value in self.grid):
-            raise ConfigError(f"grid={list(self.grid)}: must be numbers between 0 and 1")
 
     def fit(
         self,
@@ -196,8 +191,11 @@ class TunedSultan(Sultan):
         return {"parameters": np.array([self.similarity, self.weight]), "paraphrases": [self.paraphrases]}
 
     def restore(self, state: State) -> None:
-        self.similarity, self.weight = (float(value) for value in state["parameters"])
-        self.paraphrases = str(state["paraphrases"][0])
+        self.similarity, self.weight = numbers_in(state, "parameters", 2).tolist()
+        sources = words_in(state, "paraphrases")
+        if len(sources) != 1:
+            raise ConfigError(f"'paraphrases' names {len(sources)} sources, and should name one")
+        self.paraphrases = sources[0]
         self._source = None
         self.__post_init__()
 
@@ -210,10 +208,10 @@ class SultanLinks:
     and beside it. For NULL: whether the pipeline links the token at all.
     """
 
-    similarity: float = 0.9
-    weight: float = 0.9
-    paraphrases: str = "auto"
-    names: str = "tags"
+    similarity: Share = 0.9
+    weight: Share = 0.9
+    paraphrases: _Source = "auto"
+    names: _Names = "tags"
     name: str = "sultan"
 
     @cached_property

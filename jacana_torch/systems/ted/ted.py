@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
-from ...errors import ConfigError, PairError
+from ...errors import PairError
 from ...types import Alignment, SentencePair, trusted
 from ...util.batches import by_size
+from ...util.build import Within, check_bounds
 from ...util.geometry import starts
 from .edit_problem import OTHER, UNIT, Problem
 from .tree_distance import mapping
@@ -18,6 +20,8 @@ AT_ONCE = 1 << 22  # entries of the tables of pairs that are aligned together
 LARGEST_PAIR = 1 << 24
 CELLS_AT_ONCE = 1 << 19
 DEAREST = 1000.0
+
+_Cost = Annotated[float, Within(above=0, most=DEAREST)]
 
 
 @dataclass
@@ -36,18 +40,14 @@ class Ted:
     is the negative cost of the first edit per token. Links are one to one, and there is nothing to train.
     """
 
-    delete: float = 1.0
-    insert: float = 1.0
-    rename: float = 1.0
+    delete: _Cost = 1.0
+    insert: _Cost = 1.0
+    rename: _Cost = 1.0
     wordnet: bool = True
-    rounds: int = 5
+    rounds: Annotated[int, Within(1, 1000)] = 5
 
     def __post_init__(self) -> None:
-        for name, cost in (("delete", self.delete), ("insert", self.insert), ("rename", self.rename)):
-            if not 0 < cost <= DEAREST:
-                raise ConfigError(f"{name}={cost}: a cost must be above 0, and at most {DEAREST:g}")
-        if self.rounds < 1:
-            raise ConfigError(f"rounds={self.rounds} must be at least 1")
+        check_bounds(Ted, vars(self))
 
     @property
     def requires(self) -> tuple[str, ...]:

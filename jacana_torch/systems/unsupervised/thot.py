@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from ...aligners.base import State, TrainingReport, Watcher
 from ...errors import ConfigError, MissingResource, ModelError, PairError
 from ...resources.unfinished import unfinished
 from ...types import Alignment, Example, SentencePair, trusted
+from ...util.build import OneOf, Seed, Within, check_bounds
 from .translation_table import FORMS, WordPair, lexicon, numbered, read_text, words_of
 
 log = logging.getLogger(__name__)
@@ -39,6 +40,7 @@ _CLASSES = {name: f"{name.capitalize()}AlignmentModel" for name in CHAINS} | {"f
 _SENTENCES = ("src", "trg", "srctrgc")  # the training text, which thot writes beside its model and does not need
 _SUFFIX = re.compile(r"[A-Za-z0-9_]+(\.[0-9]+)?")
 _UNKNOWN = "?"
+_Rounds = Annotated[int, Within(1, 10**6)]
 
 
 @dataclass
@@ -54,14 +56,14 @@ class Thot:
     confidences. Training always starts anew.
     """
 
-    model: str = "ibm4"
-    form: str = "stem"
-    lexicon: int = 1
+    model: Annotated[str, OneOf(tuple(CHAINS))] = "ibm4"
+    form: Annotated[str, OneOf(tuple(FORMS))] = "stem"
+    lexicon: Annotated[int, Within(0, 10**6)] = 1
     variational: bool = True
-    iterations: int = 5
-    fertility_iterations: int = 3
-    text: Sequence[str] = ()
-    seed: int = 1
+    iterations: _Rounds = 5
+    fertility_iterations: _Rounds = 3
+    text: str | Sequence[str] | None = ()
+    seed: Seed = 1
     part: str = "forward"
     _source: dict[str, int] = field(default_factory=dict, init=False, repr=False)
     _target: dict[str, int] = field(default_factory=dict, init=False, repr=False)
@@ -71,17 +73,8 @@ class Thot:
     requires: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
-        for name, choice, known in (("model", self.model, tuple(CHAINS)), ("form", self.form, tuple(FORMS))):
-            if choice not in known:
-                raise ConfigError(f"{name}={choice!r}: choose one of {', '.join(known)}")
-        for name, value, least in (
-            ("lexicon", self.lexicon, 0),
-            ("iterations", self.iterations, 1),
-            ("fertility_iterations", self.fertility_iterations, 1),
-        ):
-            if value < least:
-                raise ConfigError(f"{name}={value}: must be at least {least}")
-        self.text = [self.text] if isinstance(self.text, str) else list(self.text or ())
+        check_bounds(Thot, vars(self))
+        self.files = [self.text] if isinstance(self.text, str) else list(self.text or ())
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_loaded": None}  # a worker process loads it again
@@ -89,7 +82,7 @@ class Thot:
     def fit(
         self, examples: Sequence[Example], dev: Sequence[Example] = (), watch: Watcher | None = None
     ) -> TrainingReport:
-        words = read_text(examples, self.text, self.form, self.part == "backward")
+        words = read_text(examples, self.files, self.form, self.part == "backward")
         longest = _made(self.model).max_sentence_length
         kept = [pair for pair in words if max(map(len, pair)) <= longest]
         if not kept:

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from ... import corpora
-from ...aligners.base import State
+from ...aligners.base import State, numbers_in, words_in
 from ...annotate.tokens import matching_form, tokenize
 from ...errors import ConfigError
 from ...features.wordlists import stem, variant
@@ -210,9 +210,9 @@ class Table:
 
     @classmethod
     def of_state(cls, state: State) -> Table:
-        source, target = list(state["source"]), list(state["target"])
-        s, t = (np.asarray(state[name], dtype=np.int64) for name in ("pair_source", "pair_target"))
-        probability, null = (np.asarray(state[name], dtype=np.float64) for name in ("probability", "null"))
+        source, target = words_in(state, "source"), words_in(state, "target")
+        s, t = (numbers_in(state, name, None).astype(np.int64) for name in ("pair_source", "pair_target"))
+        probability, null = (numbers_in(state, name, None) for name in ("probability", "null"))
         keys = t * len(source) + s
         if not (len(s) == len(t) == len(probability) and len(null) == len(source)) or (np.diff(keys) <= 0).any():
             raise ConfigError(
@@ -224,9 +224,10 @@ class Table:
                 "the translation table has word pairs outside its vocabulary: the model's files are damaged"
             )
         for values in (probability, null):
-            if not (np.isfinite(values).all() and (values >= 0).all()):
+            if not ((values >= 0) & (values <= 1 + 1e-6)).all():
                 raise ConfigError(
-                    "the translation table has negative or infinite probabilities: the model's files are damaged"
+                    "the translation table has probabilities that are not between 0 and 1: the model's files are "
+                    "damaged"
                 )
         return cls(source, target, keys, probability, null)
 

@@ -9,17 +9,18 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 import torch
 
-from ...aligners.base import UNKEPT, Checkpoint, State, Step, TrainingReport, Watcher
+from ...aligners.base import UNKEPT, Checkpoint, State, Step, TrainingReport, Watcher, numbers_in
 from ...aligners.bidirectional import Bidirectional
 from ...crf.arrays import usable_device
 from ...errors import ConfigError, ModelError, PairError
 from ...types import Alignment, Example, SentencePair, trusted
 from ...util.batches import by_size
+from ...util.build import Count, Inside, NotNegative, OneOf, Share, Within, check_bounds
 from .em import Counted, Direction, Settings, agreed, iterate, separate
 from .hmm_lattice import Chains, Jumps, Moves, Posterior, best_paths, independent, posteriors
 from .translation_table import FORMS, Table, Text, WordPair, lexicon, read_text, words_of
@@ -30,6 +31,8 @@ LONGEST = 4_000  # words of a sentence; jumps need a square of them
 MOSTLY_NULL = 0.99  # a probability of NULL that shows that nothing was learnt
 TIE = 1e-9
 DECODERS = ("viterbi", "posterior")
+
+_Rounds = Annotated[int, Within(1, 10**6)]
 
 
 @dataclass
@@ -45,17 +48,17 @@ class OneDirection(ABC):
     `batch_cells` the number of cells that are processed together.
     """
 
-    form: str = "stem"
-    lexicon: float = 5.0
-    prior: float = 0.1
+    form: Annotated[str, OneOf(tuple(FORMS))] = "stem"
+    lexicon: NotNegative = 5.0
+    prior: NotNegative = 0.1
     variational: bool = True
-    null_prior: float = 1.0
-    p0: float = 0.3
+    null_prior: NotNegative = 1.0
+    p0: Inside = 0.3
     learn_p0: bool = True
-    text: Sequence[str] = ()
-    decode: str = "viterbi"
-    threshold: float = 0.5
-    batch_cells: int = 500_000
+    text: str | Sequence[str] | None = ()
+    decode: Annotated[str, OneOf(DECODERS)] = "viterbi"
+    threshold: Inside = 0.5
+    batch_cells: Count = 500_000
     device: str = "cpu"
     part: str = "forward"
     table: Table = field(default_factory=Table, init=False, repr=False)
@@ -65,20 +68,10 @@ class OneDirection(ABC):
     keeps_progress: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        for name, choice, known in (("form", self.form, tuple(FORMS)), ("decode", self.decode, DECODERS)):
-            if choice not in known:
-                raise ConfigError(f"{name}={choice!r}: choose one of {', '.join(known)}")
-        numbers = (("lexicon", self.lexicon), ("prior", self.prior), ("null_prior", self.null_prior))
-        for name, value in numbers:
-            if not 0 <= value < np.inf:
-                raise ConfigError(f"{name}={value}: must be at least 0, and finite")
-        for name, value in (("p0", self.p0), ("threshold", self.threshold)):
-            if not 0 < value < 1:
-                raise ConfigError(f"{name}={value}: must be between 0 and 1")
+        check_bounds(type(self), vars(self))
         if self.variational and not self.prior:
             raise ConfigError("variational=true needs a prior above 0")
-        _at_least(("batch_cells", self.batch_cells, 1))
-        self.text = [self.text] if isinstance(self.text, str) else list(self.text or ())
+        self.files = [self.text] if isinstance(self.text, str) else list(self.text or ())
         self.device = usable_device(self.device)
 
     # What the models differ in
@@ -109,7 +102,7 @@ class OneDirection(ABC):
 
     def training_pairs(self, examples: Sequence[Example]) -> list[WordPair]:
         """The words of all pairs with words on both sides: those of the examples, then those of `text`."""
-        words = read_text(examples, self.text, self.form, self.part == "backward")
+        words = read_text(examples, self.files, self.form, self.part == "backward")
         if not words:
             raise ConfigError("there is nothing to train on: no pair has words on both sides")
         for source, target in words:
@@ -181,8 +174,8 @@ class OneDirection(ABC):
     def restore(self, state: State) -> None:
         first = self.first_moves()
         table = Table.of_state(state)
-        weights, starts = (np.array(state[name], dtype=np.float64) for name in ("jumps", "starts"))
-        p0 = float(np.asarray(state["p0"], dtype=np.float64).reshape(-1)[0])
+        weights, starts = (numbers_in(state, name, None) for name in ("jumps", "starts"))
+        p0 = float(numbers_in(state, "p0", 1)[0])
         if len(weights) != len(first.jumps.weights) or len(starts) != len(first.jumps.starts):
             raise ConfigError(
                 f"the model has {len(weights)} jumps and {len(starts)} starts: it was trained with another window"
@@ -231,13 +224,6 @@ def _train(
     return TrainingReport(final, dict.fromkeys(losses, done), complete, not complete, notes=notes)
 
 
-def _at_least(*settings: tuple[str, int, int]) -> None:
-    """Check (name, value, least value)."""
-    for name, value, least in settings:
-        if value < least:
-            raise ConfigError(f"{name}={value}: must be at least {least}")
-
-
 def _cells(m: int, n: int) -> int:
     """The cells of a pair of so many tokens, which are limited."""
     if max(m, n) > LONGEST:
@@ -255,11 +241,7 @@ class Ibm1(OneDirection):
     the diagonal is chosen, to which the model itself is indifferent.
     """
 
-    iterations: int = 10
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _at_least(("iterations", self.iterations, 1))
+    iterations: _Rounds = 10
 
     @property
     def stages(self) -> list[bool]:
@@ -290,20 +272,10 @@ class Hmm(OneDirection):
     share `uniform` goes anywhere, since sentences with the same content often order their parts differently.
     """
 
-    ibm1_iterations: int = 5
-    iterations: int = 5
-    window: int = 5
-    uniform: float = 0.5
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _at_least(
-            ("ibm1_iterations", self.ibm1_iterations, 0),
-            ("iterations", self.iterations, 1),
-            ("window", self.window, 1),
-        )
-        if not 0 <= self.uniform <= 1:
-            raise ConfigError(f"uniform={self.uniform}: must be between 0 and 1")
+    ibm1_iterations: Annotated[int, Within(0, 10**6)] = 5
+    iterations: _Rounds = 5
+    window: Annotated[int, Within(1, LONGEST)] = 5
+    uniform: Share = 0.5
 
     @property
     def stages(self) -> list[bool]:
@@ -329,16 +301,16 @@ class Agreement(Bidirectional):
     recover.
     """
 
-    alone: int = 5
+    alone: Annotated[int, Within(0, 10**6)] = 5
 
     def __post_init__(self) -> None:
+        check_bounds(type(self), vars(self))
         super().__post_init__()
-        _at_least(("alone", self.alone, 0))
         one, other = self._pair()
         for name, value, backward in (
             ("form", one.form, other.form),
             ("lexicon", one.lexicon, other.lexicon),
-            ("text", one.text, other.text),
+            ("text", one.files, other.files),
             ("stages", one.stages, other.stages),
             ("batch_cells", one.batch_cells, other.batch_cells),
             ("device", one.device, other.device),
