@@ -36,7 +36,7 @@ BOM = "\ufeff"
 _BLOCK = 1 << 16  # bytes
 _PATIENCE = 0.02  # seconds: a busy machine's pipe is empty for less, and nobody notices so short a wait
 _LONGEST_HEAD = 1 << 20  # bytes
-_HEADER_BLANKS = 6  # in a line that names columns, at most
+_NAME_BLANKS = 4  # in the name of a column and around it, at most
 _GZIP = b"\x1f\x8b"
 _SPACE = re.compile(r"[ \t]+")
 _BARS = re.compile(r"(?<![^ ])\|\|\|(?![^ ])")
@@ -318,11 +318,12 @@ def takes_header(source: Source, line: str) -> bool:
     """Whether the first line names the columns; a ValueError if it names them in another order."""
     if source.header is not None:
         return source.header
-    if line.count(" ") > _HEADER_BLANKS:  # a sentence: most files need no list of names
+    found = columns(line)
+    if line.count(" ") > _NAME_BLANKS * len(found):  # sentences: most files need no list of names
         return False
     from ._header import recognised
 
-    return recognised(columns(line), source.name)
+    return recognised(found, source.name)
 
 
 def columns(line: str) -> list[str]:
