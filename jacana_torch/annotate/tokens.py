@@ -232,7 +232,7 @@ _CHARACTERS = str.maketrans(
 )
 # Soft hyphen, zero-width space, word joiner, byte-order mark. A zero-width joiner stays: one sees what it does.
 _INVISIBLE = re.compile("[\u00ad\u200b\u2060\ufeff]")
-_ESCAPED = re.compile(r"\\+(?=[/*])")  # the Penn Treebank writes 1\/2 and \*
+_ESCAPED = re.compile(r"(?<!\\)\\+(?=[/*])")  # the Penn Treebank writes 1\/2 and \*
 _DASHES = re.compile(r"-+\Z")  # `-`, `--` and a dash that became `-` are the same punctuation mark
 
 # What the Treebank splits off does not look like its lemma. The tag decides between several lemmas.

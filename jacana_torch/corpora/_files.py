@@ -36,7 +36,7 @@ BOM = "\ufeff"
 _BLOCK = 1 << 16  # bytes
 _PATIENCE = 0.02  # seconds: a busy machine's pipe is empty for less, and nobody notices so short a wait
 _LONGEST_HEAD = 1 << 20  # bytes
-_NAME_BLANKS = 4  # in the name of a column and around it, at most
+NAME_BLANKS = 4  # in the name of a column and around it, at most
 _GZIP = b"\x1f\x8b"
 _SPACE = re.compile(r"[ \t]+")
 _BARS = re.compile(r"(?<![^ ])\|\|\|(?![^ ])")
@@ -319,7 +319,9 @@ def takes_header(source: Source, line: str) -> bool:
     if source.header is not None:
         return source.header
     found = columns(line)
-    if line.count(" ") > _NAME_BLANKS * len(found):  # sentences: most files need no list of names
+    if (
+        sum(column.count(" ") <= NAME_BLANKS for column in found) < 2
+    ):  # sentences: most files need no list of names
         return False
     from ._header import recognised
 

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Sequence
 
 from ..errors import quote
-from ._files import columns
+from ._files import NAME_BLANKS, columns
 
 log = logging.getLogger(__name__)
 
@@ -32,7 +32,7 @@ def name_columns(found: Sequence[str]) -> tuple[int, int] | None:
     """Return which columns are the source and the target if these are names of columns."""
     places: dict[str, int] = {}
     for place, column in enumerate(found):
-        if len(column) <= _LONGEST:
+        if len(column) <= _LONGEST and column.count(" ") <= NAME_BLANKS:
             places.setdefault(column.translate(_IGNORED).casefold(), place)
     for source, target in _NAMES:
         if source in places and target in places:

@@ -131,6 +131,11 @@ def _write(examples: Iterable[Example]) -> Iterator[str | CannotHold]:
     yield "[]\n" if before == "[\n" else "\n]\n"
 
 
+def _left_out(example: Example) -> list[str]:
+    # A name would be read as the id that there is not.
+    return left_out(example, *(("name",) if example.pair.id is None else ()))
+
+
 def _format(example: Example, number: int) -> str:
     pair = example.pair
     item: dict[str, object] = {} if pair.id is None else {"id": pair.id, "name": pair.id}
@@ -140,8 +145,8 @@ def _format(example: Example, number: int) -> str:
         gold = alignment_of(example)
         item["source"], item["target"] = join_tokens(pair.source.tokens), join_tokens(pair.target.tokens)
         item["sureAlign"], item["possibleAlign"] = format_links(gold.sure), format_links(gold.possible)
-    lines = json_of(item, example, indent=4)
+    lines = json_of(item, example, _left_out(example), indent=4)
     return "\n".join("    " + line for line in lines.split("\n"))
 
 
-FORMAT = Format(sniff=_sniff, read=_read, write=_write, suffixes=(".json",), left_out=left_out)
+FORMAT = Format(sniff=_sniff, read=_read, write=_write, suffixes=(".json",), left_out=_left_out)

@@ -166,27 +166,29 @@ def line_of(example: Example, number: int = 1) -> str:
             item["score"] = gold.score
     for side, sentence in (("source", pair.source), ("target", pair.target)):
         item |= {f"{side}_{name}": list(values) for name, values in sentence.layers.items()}
-    line = json_of(item, example)
+    line = json_of(item, example, left_out(example))
     # Some readers take these for line ends; inside a JSON string they can be escaped.
     for character in "\x85\u2028\u2029":
         line = line.replace(character, f"\\u{ord(character):04x}")
     return line + "\n"
 
 
-def left_out(example: Example) -> list[str]:
-    """Return the keys of `extra` that a record cannot hold, since it has or reads them itself."""
+def left_out(example: Example, *more: str) -> list[str]:
+    """Return the keys of `extra` that a record cannot hold, since it reads them as something else; and `more`."""
     if not example.extra:
         return []
-    taken = {*_KNOWN, *(("links",) if example.gold is None else _OF_ALIGNMENTS)}
+    taken = {*_KNOWN, *more, *(("links",) if example.gold is None else _OF_ALIGNMENTS)}
     for side, sentence in (("source", example.pair.source), ("target", example.pair.target)):
         taken.update(f"{side}_{name}" for name in sentence.layers)
     return [key for key in example.extra if key in taken]
 
 
-def json_of(item: dict[str, Any], example: Example, indent: int | None = None) -> str:
-    """Return the record as JSON, with the other keys of the example; CannotHold if JSON cannot hold a value."""
+def json_of(item: dict[str, Any], example: Example, lost: Sequence[str], indent: int | None = None) -> str:
+    """Return the record as JSON, with the other keys of the example but for `lost`.
+
+    CannotHold if JSON cannot hold a value.
+    """
     if example.extra:
-        lost = left_out(example)
         item |= {key: value for key, value in example.extra.items() if key not in lost}
     try:
         return json.dumps(item, ensure_ascii=False, allow_nan=False, default=_plain, indent=indent)

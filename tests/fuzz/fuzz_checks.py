@@ -160,10 +160,13 @@ def expected(data: bytes, format: str) -> int | None:
 def is_header(line: bytes) -> bool:
     """Whether a line has the names of columns that the seeds have, in their order."""
     try:
-        columns = re.split(r"\t| \|\|\| ", line.decode().removesuffix("\r"))
+        text = line.decode().removesuffix("\r")
     except UnicodeDecodeError:
         return False
-    names = [re.sub(r"[ \t_\"'-]", "", column).lower() for column in columns]
+    columns = text.split("\t") if "\t" in text else re.split(r"(?<![^ ])\|\|\|(?![^ ])", text)
+    columns = [column if "\t" in text else column.strip(" ") for column in columns]
+    short = [column if len(column) <= 30 and column.count(" ") <= 4 else "" for column in columns]
+    names = [re.sub(r"[ \t_\"'-]", "", column).lower() for column in short]
     known = (("source", "target"), ("premise", "hypothesis"), ("sentence1", "sentence2"))
     return any({*pair} <= {*names} and names.index(pair[0]) < names.index(pair[1]) for pair in known)
 
@@ -238,6 +241,7 @@ def check_read_back(examples: Sequence[Example], once: bytes, format: str, count
 
 def check_sidecar(check: Check, data: bytes, name: str) -> None:
     path = check.folder / f"fuzz.{name}"
+    path.unlink(missing_ok=True)  # some file systems are slow to overwrite
     path.write_bytes(data)
     try:
         with check.timed("reading"):
