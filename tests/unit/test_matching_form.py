@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -54,6 +56,19 @@ def test_different_words_stay_different():
 def test_stable_and_never_empty(token):
     form = matching_form(token)
     assert form and matching_form(form) == form
+
+
+def test_time_is_linear_in_the_length():
+    """Twenty thousand backslashes took more than a second."""
+
+    def seconds(token: str) -> float:
+        begun = time.process_time()
+        for _ in range(5):
+            matching_form.__wrapped__(token)
+        return time.process_time() - begun
+
+    for piece in ("\\", "-", "\u00ad", "’", "\\/"):
+        assert seconds(piece * 40_000) < 10 * max(seconds(piece * 10_000), 0.005), piece
 
 
 def test_the_cache_is_bounded():
