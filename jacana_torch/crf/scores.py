@@ -8,15 +8,15 @@ all families together: it adds up one block after the other (`add_scores`).
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from itertools import repeat
+from itertools import repeat, zip_longest
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..features.api import Block, Grouped, WordFamily
+from ..features.api import Block, Grouped, NodeFamily, WordFamily
 from ..features.featureset import FeatureSet, checked
 from ..features.grid import Grid
 from ..features.words import KnownPairs, Signal, WordPairs
@@ -31,6 +31,7 @@ RawBlock = tuple[np.ndarray, "np.ndarray | Grouped | None", "np.ndarray | None"]
 
 MOST_NAMES = 1 << 12  # columns whose numbers are kept, list by list
 LONGEST_KEPT = 128  # target tokens; the edge scores of longer targets are many and seldom needed twice
+LARGE_PART = 200_000  # cells; from then on memory counts more than the time to compute some things twice
 _SLAB = 4096  # rows of a table in single precision that are multiplied at once, so that they stay in the cache
 
 
@@ -204,7 +205,8 @@ def sparse_tensor(matrix: Any, device: str) -> Tensor:
 def node_scores(grid: Grid, scorer: Scorer, back: Scorer | None = None) -> list[np.ndarray]:
     """Return the scores of NULLs and links of a grid, and with `back` those of the flipped pairs.
 
-    They are computed for a part of the grid at a time, so that features do not pile up.
+    They are computed for a part of the grid at a time, so that features do not pile up. In a part as large as a
+    very long pair, not even those of two families are in memory at once.
     """
     grid.known = scorer.known_pairs
     sides = [(grid, scorer)] if back is None else [(grid, scorer), (grid.flipped(), back)]
@@ -212,11 +214,28 @@ def node_scores(grid: Grid, scorer: Scorer, back: Scorer | None = None) -> list[
     for whole, _ in sides:
         scores.append(np.zeros(whole.n_tokens + whole.n_cells))
     for pairs, part in grid.parts():
-        for (whole, of), total, seen in zip(sides, scores, (part, part.flipped()), strict=False):
+        seen, steps = (part, part.flipped()), []
+        for (whole, of), total, own in zip(sides, scores, seen, strict=False):
             source, _, cells = whole.spans(pairs)
             null, link = total[: whole.n_tokens], total[whole.n_tokens :]
-            null[source], link[cells] = of.nodes(seen)
+            steps.append(of.add_nodes(own, null[source], link[cells]))
+        if part.n_cells <= LARGE_PART:
+            for step in steps:
+                for _ in step:
+                    pass
+            continue
+        for _ in zip_longest(*map(_forgetting, seen, steps)):
+            part.forget_shared()
+    grid.forget(everything=True)
+    grid.forget_shared()
     return scores
+
+
+def _forgetting(grid: Grid, steps: Iterator[None]) -> Iterator[None]:
+    """Take the steps, and forget after each what the grid holds for it alone."""
+    for _ in steps:
+        grid.forget()
+        yield
 
 
 class Scorer:
@@ -246,17 +265,20 @@ class Scorer:
         tables = zip(*map(self._step_scores, layout.distinct.tolist()), strict=True)
         return list(map(np.concatenate, tables))
 
-    def nodes(self, grid: Grid) -> tuple[np.ndarray, np.ndarray]:
-        """Return the scores of NULLs [Ts] and of links [C]."""
-        null, link = np.zeros(grid.n_tokens), np.zeros(grid.n_cells)
+    def add_nodes(self, grid: Grid, null: np.ndarray, link: np.ndarray) -> Iterator[None]:
+        """Add the scores of NULLs [Ts] and of links [C], in steps: word pairs, then one family after the other."""
         for signal in self._signals:
             link += grid.per_cell(signal, directed=True)
+        yield
         for family in self._features.node:
-            blocks = family(grid)
-            for total, part in ((null, blocks.null), (link, blocks.link)):
-                for block in part:
-                    self._add(total, family.name, checked(family.name, block, len(total)))
-        return null, link
+            self._add_family(family, grid, null, link)
+            yield
+
+    def _add_family(self, family: NodeFamily, grid: Grid, null: np.ndarray, link: np.ndarray) -> None:
+        blocks = family(grid)
+        for total, part in ((null, blocks.null), (link, blocks.link)):
+            for block in part:
+                self._add(total, family.name, checked(family.name, block, len(total)))
 
     def _word_scores(self, families: Sequence[WordFamily], pairs: WordPairs) -> np.ndarray:
         """Return [U] the scores of word pairs by themselves."""

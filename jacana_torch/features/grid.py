@@ -104,6 +104,24 @@ class Grid(Geometry):
         flipped, (names, table) = self._shared[key]
         return (names if flipped == self.is_flipped else tuple(map(_other_side, names))), table
 
+    def forget(self, everything: bool = False) -> None:
+        """Forget what families computed for this side alone, or all but what most of them read.
+
+        That is: numbers of words, layout, similarities. What is asked for again is computed again.
+        """
+        kept = {}
+        for key, value in self._memo.items():
+            often = isinstance(key, WordKey) or key == ("padded", MARGIN)
+            if isinstance(key, Signal):
+                often = not self.is_flipped and value.dtype.itemsize < 8
+            if often and not everything:
+                kept[key] = value
+        self._memo = kept
+
+    def forget_shared(self) -> None:
+        """Forget what families computed for both sides."""
+        self._shared.clear()
+
     # Words
 
     def words(self, key: WordKey) -> WordTable:
@@ -179,10 +197,11 @@ class Grid(Geometry):
             for pairs, part in self._mirror.parts():
                 yield pairs, part.flipped()
             return
-        if not len(self.n_source):
-            yield slice(0, 0), self
         width = self.n_target + MARGIN
         places = np.cumsum((self.n_source + MARGIN) * width)
+        if len(places) < 2:
+            yield slice(0, len(places)), self
+            return
         first, used = 0, 0
         while first < len(width):
             fits = int(np.searchsorted(places, used + PART_PLACES, side="right"))
