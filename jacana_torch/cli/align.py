@@ -43,6 +43,7 @@ Raw text (source TAB target, or source ||| target) is tokenised first: links cou
 Output has one line per input line; with --skip-bad, a bad line gives an empty alignment. A line is also bad
 if its pair is beyond one of the limits (--max-...), which keep time and memory within bounds."""
 
+ALIGNED_BY = "aligned_by"  # the key of JSONL records that names the model
 FIRST_BATCH = 32  # pairs; aligned before workers start, so that there is an answer soon
 LAST_BATCHES = 128  # pairs; smaller batches cost more per pair
 USUAL_CELLS = (
@@ -70,6 +71,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="how to combine the two directions: {symmetrizers} (as the model was trained)",
     )
     parser.add_argument("--confidence", action="store_true", help="write each link's confidence")
+    parser.add_argument(
+        "--name-model",
+        action="store_true",
+        help=f"write the model's name to each JSONL record, so that `evaluate` knows it ({ALIGNED_BY})",
+    )
     parser.add_argument("--device", default="cpu", metavar="D", help="cpu, cuda, cuda:1, mps ... (cpu)")
     parser.add_argument(
         "--batch-size",
@@ -94,6 +100,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     source, output, workers = arguments.input, arguments.output, arguments.workers
     to = _output_format(arguments.to, output, arguments.confidence)
+    if arguments.name_model and to != "jsonl":
+        raise ConfigError(f"--name-model: {to} has no place for it; use --to jsonl")
     if arguments.symmetrize is not None:
         symmetrizer(arguments.symmetrize)  # report a misspelt name before anything is loaded
     empty = Example(SentencePair(Sentence(()), Sentence(())))
@@ -116,7 +124,8 @@ def run(arguments: argparse.Namespace) -> int:
         workers = 1 if opened.may_stall else parallel.available()
     size = partial(_size, arguments.batch_size, workers, opened.fraction)
     kept: deque[Kept] = deque()
-    batches = _batches(_noted(examples, opened, kept), size, arguments.batch_size * USUAL_CELLS)
+    signed = {ALIGNED_BY: work.name} if arguments.name_model else {}
+    batches = _batches(_noted(examples, opened, kept, signed), size, arguments.batch_size * USUAL_CELLS)
     outcomes = _outcomes(work, batches, workers)
     if sys.stderr.isatty() and not (output is None and sys.stdout.isatty()):
         outcomes = _with_progress(outcomes, opened.fraction)
@@ -234,11 +243,16 @@ def _batches(
         yield batch
 
 
-def _noted(examples: Iterable[Example | None], source: Source, kept: deque[Kept]) -> Iterator[Example | None]:
-    """Pass the examples on, and append what is kept of each: a pair may turn out to be bad much later."""
+def _noted(
+    examples: Iterable[Example | None], source: Source, kept: deque[Kept], signed: Mapping[str, Any]
+) -> Iterator[Example | None]:
+    """Pass the examples on, and append what is kept of each: a pair may turn out to be bad much later.
+
+    `signed` is added to the other keys of each record.
+    """
     for example in examples:
         if example is not None:
-            kept.append((source.line, example.extra))
+            kept.append((source.line, {**(example.extra or {}), **signed} if signed else example.extra))
         yield example
 
 

@@ -10,13 +10,14 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ..errors import ConfigError, CorpusError
+from ..errors import ConfigError, CorpusError, ModelError
 from . import HEADER
+from .align import ALIGNED_BY
 
 if TYPE_CHECKING:
     from ..evaluate.agreement import AgreementReport
     from ..evaluate.report import Report
-    from ..types import Alignment, Example
+    from ..types import Example
 
 BELOW = 1  # the exit code where --fail-under is not reached
 FORMATS = ("text", "markdown", "latex", "json")
@@ -73,10 +74,11 @@ def run(arguments: argparse.Namespace) -> int:
     for split in by:
         if split not in SPLITS:
             raise ConfigError(f"--by {split}: choose some of {', '.join(SPLITS)}")
-    if arguments.agreement and (least or by or arguments.sym):
-        raise ConfigError("--agreement compares annotators: --fail-under, --by and --sym do not apply")
+    if arguments.agreement and (least or by or arguments.sym or arguments.model):
+        raise ConfigError("--agreement compares annotators: --fail-under, --by, --sym and --model do not apply")
     gold = _gold(arguments.gold, arguments.from_, arguments.header)
-    found = _predictions(gold, arguments.predicted, arguments.predicted_from)
+    records = _predictions(gold, arguments.predicted, arguments.predicted_from)
+    found = [[record.gold for record in file if record.gold is not None] for file in records]
     if arguments.agreement:
         from ..evaluate.agreement import AgreementReport
 
@@ -84,8 +86,7 @@ def run(arguments: argparse.Namespace) -> int:
         people = dict(zip(_names([arguments.gold, *arguments.predicted]), [first, *found], strict=True))
         _write(AgreementReport.of(people, arguments.links), arguments.format)
         return 0
-    for model in arguments.model:
-        _warn_if_seen(model, gold)
+    _warn_if_seen(arguments.model, records, gold)
     gold = _with_tags(gold) if "pos" in by else gold
     systems = dict(zip(_names(arguments.predicted), found, strict=True))
     report = Report.of(gold, systems, arguments.links, by, arguments.rounds, arguments.seed, arguments.sym)
@@ -93,13 +94,40 @@ def run(arguments: argparse.Namespace) -> int:
     return _fails(report, least)
 
 
-def _warn_if_seen(model: str, gold: Sequence[Example]) -> None:
+def _warn_if_seen(given: Sequence[str], records: Sequence[Sequence[Example]], gold: Sequence[Example]) -> None:
+    """Say which models were trained on pairs of `gold`: those given, and those that the predictions name."""
+    named = {str((record.extra or {}).get(ALIGNED_BY, "")) for file in records for record in file} - {"", *given}
     from ..model import persist
     from ..model.seen import warning
 
-    persist.read_config(persist.locate(model))  # a misspelt name is a mistake
-    if said := warning(model, [example.pair for example in gold]):
-        sys.stderr.write(f"jacana-torch: warning: {said}\n")
+    if not given and not named:
+        return _note_if_shipped_saw(gold)
+    pairs = [example.pair for example in gold]
+    for model in (*given, *sorted(named)):
+        try:
+            if model in given:
+                persist.read_config(persist.locate(model))  # a misspelt name is a mistake
+            said = warning(model, pairs)
+        except (ModelError, OSError):
+            if model in given:
+                raise
+            continue  # a file may name a model of another machine
+        if said is not None:
+            sys.stderr.write(f"jacana-torch: warning: {said}\n")
+
+
+def _note_if_shipped_saw(gold: Sequence[Example]) -> None:
+    """Say which shipped models were trained on pairs of `gold`, since nobody said what made the predictions."""
+    from ..model import persist
+
+    pairs = [example.pair.checksum for example in gold]
+    seen = {name: sum(map(persist.trained_on(name).__contains__, pairs)) for name in persist.names()}
+    if most := max(seen.values(), default=0):
+        names = ", ".join(name for name, count in seen.items() if count)
+        sys.stderr.write(
+            f"jacana-torch: note: {most} of the {len(pairs)} scored pairs are training pairs of {names}: if one of "
+            "these made the predictions, the scores are too high for new text (--model NAME says which did)\n"
+        )
 
 
 def _gold(path: str, format: str | None, header: bool | None = None) -> list[Example]:
@@ -112,12 +140,12 @@ def _gold(path: str, format: str | None, header: bool | None = None) -> list[Exa
     return examples
 
 
-def _predictions(gold: Sequence[Example], paths: Sequence[str], format: str | None) -> list[list[Alignment]]:
+def _predictions(gold: Sequence[Example], paths: Sequence[str], format: str | None) -> list[list[Example]]:
     from .. import corpora
 
     if list(paths).count("-") > 1:
         raise ConfigError("stdin holds one prediction: name - only once")
-    return [corpora.align_to(gold, path, format) for path in paths]
+    return [corpora.records_of(gold, path, format) for path in paths]
 
 
 def _names(paths: Sequence[str]) -> list[str]:

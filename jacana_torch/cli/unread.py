@@ -106,7 +106,7 @@ def _unread(held: Mapping[str, Any], program: str) -> Iterator[Unread]:
     """Yield the settings that neither the program nor a class reads."""
     yield from _besides(held, "", _top(program))
     for group in PLAIN:
-        known = {name.partition(".")[2] for name in known_names() if name.startswith(f"{group}.")}
+        known = {name.partition(".")[2] for name in _names_of(group)}
         yield from _besides(held.get(group), f"{group}.", known)
     families = _mapping(held.get("features"))
     inline = [name for name, value in families.items() if "_target_" in _mapping(value)]
@@ -162,10 +162,16 @@ def _top(program: str) -> frozenset[str]:
 @cache
 def known_names() -> frozenset[str]:
     """The dotted names of all settings in the package's conf/."""
-    names = {"experiment", "systems", *_top("compare")}
-    for path in conf.conf_directory().rglob("*.yaml"):
-        group = path.parent.relative_to(conf.conf_directory()).as_posix()
-        if group != "." and "/" not in group and not path.read_text(encoding="utf-8").startswith(GLOBAL):
+    groups = (path.name for path in conf.conf_directory().iterdir() if path.is_dir())
+    return frozenset({"experiment", "systems", *_top("compare")}).union(*map(_names_of, groups))
+
+
+@cache
+def _names_of(group: str) -> frozenset[str]:
+    """The dotted names of the settings of a group, in any of the package's files."""
+    names: set[str] = set()
+    for path in (conf.conf_directory() / group).glob("*.yaml"):
+        if not path.read_text(encoding="utf-8").startswith(GLOBAL):
             names.update(_dotted(conf.read(path), f"{group}."))
     return frozenset(names)
 

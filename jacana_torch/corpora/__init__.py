@@ -260,9 +260,18 @@ def align_to(gold: Sequence[Example], predicted: Readable, format: str | None = 
     Links without text (pharaoh, talp, naacl) get the sizes of gold's sentences. A file with text is matched by ids
     if it has the same ids as gold in another order, else by order; lengths must agree, or it is a CorpusError.
     """
-    from ._beside import align_to
+    found = []
+    for record in records_of(gold, predicted, format):
+        assert record.gold is not None
+        found.append(record.gold)
+    return found
 
-    return align_to(gold, predicted, format)
+
+def records_of(gold: Sequence[Example], predicted: Readable, format: str | None = None) -> list[Example]:
+    """As `align_to`, but with the records that hold these links, and their other keys."""
+    from ._beside import records_of
+
+    return records_of(gold, predicted, format)
 
 
 def write(

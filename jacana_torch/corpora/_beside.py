@@ -124,8 +124,8 @@ def _by_number(
         yield CorpusError(f"there is no sentence {number} in the text", source.name, line)
 
 
-def align_to(gold: Sequence[Example], predicted: Readable, format: str | None = None) -> list[Alignment]:
-    """See `jacana_torch.corpora.align_to`."""
+def records_of(gold: Sequence[Example], predicted: Readable, format: str | None = None) -> list[Example]:
+    """See `jacana_torch.corpora.align_to`: the records that hold these links."""
     source = Source(predicted)
     try:
         lines = head_lines(source.head)
@@ -134,22 +134,21 @@ def align_to(gold: Sequence[Example], predicted: Readable, format: str | None = 
         found = format_named(format)
         pairs: Iterable[NumberedPair] = ((number, each.pair) for number, each in enumerate(gold, start=1))
         if found.read_numbered is not None:
-            return [_aligned(item) for item in _by_number(source, found.read_numbered(source), pairs)]
+            return [_checked(item) for item in _by_number(source, found.read_numbered(source), pairs)]
         if found.read_links is not None and (not lines or len(columns(lines[0])) == 1):
-            return [_aligned(item) for item in _by_order(source, found.read_links(source), pairs)]
+            return [_checked(item) for item in _by_order(source, found.read_links(source), pairs)]
         return _with_text(gold, source, found)
     finally:
         source.close()
 
 
-def _aligned(item: Example | CorpusError) -> Alignment:
+def _checked(item: Example | CorpusError) -> Example:
     if isinstance(item, CorpusError):
         raise item
-    assert item.gold is not None  # both readers make one
-    return item.gold
+    return item
 
 
-def _with_text(gold: Sequence[Example], source: Source, format: Format) -> list[Alignment]:
+def _with_text(gold: Sequence[Example], source: Source, format: Format) -> list[Example]:
     found: list[Example] = []
     for item in format.read(source) if format.read is not None else ():
         if isinstance(item, CorpusError):
@@ -158,7 +157,7 @@ def _with_text(gold: Sequence[Example], source: Source, format: Format) -> list[
             found.append(item)
     if len(found) != len(gold):
         raise CorpusError(f"has {len(found)} pairs, and gold has {len(gold)}", source.name)
-    alignments = []
+    records = []
     for number, (wanted, example) in enumerate(zip(gold, _in_order_of(gold, found), strict=True), start=1):
         pair, mine = wanted.pair, example.pair
         which = f"pair {number}" + (f" ({quote(pair.id)})" if pair.id is not None else "")
@@ -171,8 +170,8 @@ def _with_text(gold: Sequence[Example], source: Source, format: Format) -> list[
                     f"{quote(ours)} and {quote(theirs)}",
                     source.name,
                 )
-        alignments.append(example.gold)
-    return alignments
+        records.append(example)
+    return records
 
 
 def _in_order_of(gold: Sequence[Example], found: list[Example]) -> list[Example]:

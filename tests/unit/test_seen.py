@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -82,6 +83,52 @@ def test_evaluate_warns_on_stderr_alone(trained, capsys):
     out, err = capsys.readouterr()
     assert out == plain and "mine was trained on 4 of the 10 scored pairs" in err and "core was" not in err
     assert main(["evaluate", gold, gold, "--model", "nope"]) == 2
+
+
+def test_predictions_of_align_name_their_model(trained, capsys, tmp_path):
+    gold, out = str(trained / "mixed.align.txt"), tmp_path / "found.jsonl"
+    given = ["--workers", "1", "--output", str(out)]
+    assert (
+        main(
+            [
+                "align",
+                gold,
+                "--from",
+                "msr",
+                "--model",
+                str(trained / "mine"),
+                *given,
+                "--name-model",
+                "--to",
+                "jsonl",
+            ]
+        )
+        == 0
+    )
+    rows = [json.loads(line) for line in out.read_text().splitlines()]
+    assert {row["aligned_by"] for row in rows} == {str(trained / "mine")}
+    capsys.readouterr()
+    assert main(["evaluate", gold, str(out), "--from", "msr"]) == 0
+    assert capsys.readouterr().err.count("mine was trained on 4 of the 10 scored pairs") == 1
+    for name in ("nowhere", "x" * 5000, "", None, ["a"], {"b": 1}, "\0"):  # of another machine, or nonsense
+        out.write_text("".join(json.dumps({**row, "aligned_by": name}) + "\n" for row in rows))
+        assert main(["evaluate", gold, str(out), "--from", "msr"]) == 0, name
+        assert capsys.readouterr().err == "", name
+    assert main(["align", gold, "--from", "msr", "--name-model"]) == 2
+    assert "--to jsonl" in capsys.readouterr().err
+
+
+def test_evaluate_knows_the_pairs_of_shipped_models_without_their_names(tmp_path, capsys):
+    folder = os.environ.get("JACANA_DATA")
+    if not folder or not Path(folder, "msr/dev.jsonl").is_file():
+        pytest.skip("JACANA_DATA has no msr/dev.jsonl")
+    examples = [replace(e, pair=replace(e.pair, id=None)) for e in corpora.read(f"{folder}/msr/dev.jsonl")][:5]
+    corpora.write([*examples, *layerless(corpus(3))], str(tmp_path / "gold.jsonl"), "jsonl")
+    assert main(["evaluate", str(tmp_path / "gold.jsonl"), str(tmp_path / "gold.jsonl")]) == 0
+    err = capsys.readouterr().err
+    assert "5 of the 8 scored pairs are training pairs of core, neural, standard" in err
+    assert main(["evaluate", str(tmp_path / "gold.jsonl"), str(tmp_path / "gold.jsonl"), "--model", "core"]) == 0
+    assert "core was trained on 5 of the 8" in capsys.readouterr().err
 
 
 def test_compare_warns(trained, capsys, monkeypatch, tmp_path):
