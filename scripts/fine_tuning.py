@@ -6,8 +6,8 @@
 
 Each split draws training pairs and 40 other pairs at random. `shipped` is the start, `scratch` the same
 configuration trained on the sample alone, `fine-tuned` what `train start=MODEL data.train=[SAMPLE]` makes. Means
-and standard deviations are over splits; `won` counts the splits in which fine-tuning has a higher F1 than both others. MTRef is
-scored on all links, as its training part does not tell sure and possible ones apart.
+and standard deviations are over splits; `won` counts the splits in which fine-tuning has a higher F1 than both
+others. MTRef is scored on all links, as its training part does not tell sure and possible ones apart.
 """
 
 from __future__ import annotations

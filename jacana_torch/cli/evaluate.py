@@ -125,8 +125,8 @@ def _note_if_shipped_saw(gold: Sequence[Example]) -> None:
     if most := max(seen.values(), default=0):
         names = ", ".join(name for name, count in seen.items() if count)
         sys.stderr.write(
-            f"jacana-torch: note: {most} of the {len(pairs)} scored pairs are training pairs of {names}: if one of "
-            "these made the predictions, the scores are too high for new text (--model NAME says which did)\n"
+            f"jacana-torch: note: {most} of the {len(pairs)} scored pairs are training pairs of {names}: if one "
+            "of these made the predictions, the scores are too high for new text (--model NAME says which did)\n"
         )
 
 

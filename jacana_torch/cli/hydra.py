@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import logging
 import os
+import re
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -96,7 +97,8 @@ def _run(name: str, work: Callable[[_Job], float | None], arguments: Sequence[st
         job = _Job(cfg, list(hydra_cfg.overrides.task), Path(hydra_cfg.runtime.output_dir))
         jobs.append(job)
         try:
-            unread.check(_written(cfg), name, HYDRAS_OWN)
+            if not _all_ours(job.overrides):
+                unread.check(_written(cfg), name, HYDRAS_OWN)
             job.score = work(job)
         except (JacanaError, OSError) as error:
             job.error = error
@@ -130,7 +132,7 @@ def _run(name: str, work: Callable[[_Job], float | None], arguments: Sequence[st
 def _train(job: _Job) -> float:
     from ..train.run import train
 
-    if found := unread.unused(_written(job.cfg), job.overrides):
+    if found := _unused(job):
         log.warning("this aligner does not read %s", ", ".join(found))
     return train(plain(job.cfg), job.directory, _families(job.cfg), job.overrides, _write_line)
 
@@ -235,6 +237,32 @@ def plain(cfg: DictConfig) -> dict[str, Any]:
         return OmegaConf.to_container(cfg, resolve=True, throw_on_missing=True)  # type: ignore[return-value]
     except OmegaConfBaseException as error:
         raise ConfigError(f"the configuration does not resolve: {short(error)}") from None
+
+
+def _all_ours(overrides: Sequence[str]) -> bool:
+    """Whether all settings are known: the package's own files make them, and no override adds one."""
+    held = HydraConfig.get()
+    paths = {source.path.removeprefix("file://") for source in held.runtime.config_sources}
+    ours = {"", "hydra.conf", "pkg://hydra.conf", "structured://", str(conf.conf_directory())}
+    given = [*overrides, *held.overrides.hydra]
+    return paths <= ours and all(re.match(r"[A-Za-z][^+~{=]*=[^{]*$", item) for item in given)
+
+
+def _unused(job: _Job) -> list[str]:
+    """List the overrides of the trainer and the symmetrizer that this aligner does not read."""
+    text, found = OmegaConf.to_yaml(job.cfg, resolve=False), []
+    if job.cfg.get("start"):  # then the start's configuration counts
+        return []
+    for item in job.overrides:
+        name = item.lstrip("+~").partition("=")[0]
+        referred = "symmetrize" if name.startswith("symmetrize") else name
+        if (
+            name.startswith(("trainer.", "symmetrize"))
+            and f"${{{referred}}}" not in text
+            and name != "trainer.threads"
+        ):
+            found.append(name)
+    return found
 
 
 def _written(cfg: DictConfig) -> dict[str, Any]:

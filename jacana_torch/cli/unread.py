@@ -36,20 +36,6 @@ def check(held: Mapping[str, Any], program: str, known: Mapping[str, Iterable[st
             raise ConfigError(f"{name}={value}: nothing reads this setting{meant(name, siblings)}")
 
 
-def unused(held: Mapping[str, Any], overrides: Iterable[str]) -> list[str]:
-    """List the overrides of the trainer and the symmetrizer that this aligner does not read."""
-    read = set(references(held, ()))
-    found = []
-    for item in overrides:
-        name = key_of(item)
-        group, _, key = name.partition(".")
-        if group == "trainer" and key and name not in read and key not in ("threads", "pull"):
-            found.append(name)
-        if group == "symmetrize" and "symmetrize" not in read:
-            found.append(name)
-    return found
-
-
 def explained(message: str) -> str:
     """Return Hydra's message, but if it is about a name that does not exist, one that says what was meant."""
     found = re.match(r"Could not (override|delete from config\.) '([^']*)'", message)
@@ -74,11 +60,6 @@ def meant(name: str, siblings: Iterable[str] = ()) -> str:
     if elsewhere:
         return f"; did you mean {min(elsewhere, key=len)}?"
     return f"; there are {', '.join(prefix + one for one in sorted(siblings))}" if siblings else ""
-
-
-def key_of(override: str) -> str:
-    """Return the name that an override sets."""
-    return override.lstrip("+~").partition("=")[0]
 
 
 def references(value: Any, path: Sequence[str]) -> Iterator[str]:
