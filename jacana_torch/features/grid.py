@@ -20,7 +20,7 @@ from ..errors import PairError
 from ..types import SentencePair
 from ..util.geometry import Geometry, Ints
 from .padded_grid import PaddedGrid
-from .words import KnownPairs, Lexicon, Signal, WordKey, WordPairs, WordTable, numbered
+from .words import KnownPairs, Lexicon, Signal, WordKey, WordPairs, WordTable
 
 T = TypeVar("T")
 Named = tuple[tuple[str, ...], np.ndarray]  # names of columns, and a table of them
@@ -140,8 +140,9 @@ class Grid(Geometry):
         else:
             sides = map(attrgetter("source"), self.pairs), map(attrgetter("target"), self.pairs)
             sentences = list(chain.from_iterable(sides))
-            distinct, number = numbered(key.words(sentences))
-            lexicon, source, target = Lexicon(distinct), number[: self.n_tokens], number[self.n_tokens :]
+            distinct, number = key.words(sentences)
+            lexicon = Lexicon(distinct) if self.known is None else self.known.lexicon(key, distinct, number)
+            source, target = number[: self.n_tokens], number[self.n_tokens :]
         rows, columns = self.source_token, self.target_token  # not self: a cycle would keep the grid's memory
 
         def find_pairs() -> tuple[WordPairs, Ints]:

@@ -61,15 +61,20 @@ def same_word(pairs: WordPairs) -> np.ndarray:
     words, left, right = pairs.lexicon.words, pairs.left, pairs.right
     same = pairs.equal("stem", partial(of_lower_case, stem))
     stems = pairs.lexicon.attribute("stem", partial(of_lower_case, stem, dtype=object))
-    start, number = np.unique(stems.astype("<U3"), return_inverse=True)
-    may_begin = ~same & (number[left] == number[right]) & (np.char.str_len(start) > 2)[number[left]]
-    for u in np.flatnonzero(may_begin).tolist():  # few: pairs that share their first three letters
+    may_begin = ~same & pairs.equal("stem.start", partial(of_lower_case, _start_of_stem))
+    for u in np.flatnonzero(may_begin).tolist():  # few
         a, b = stems[left[u]], stems[right[u]]
         same[u] = a.startswith(b) or b.startswith(a)
     hyphenated = pairs.lexicon.attribute("hyphen", partial(of_lower_case, _HYPHEN.search, dtype=bool))
     for u in np.flatnonzero(~same & (hyphenated[left] | hyphenated[right])).tolist():
         same[u] = _hyphen_match(words[left[u]].lower(), words[right[u]].lower())
     return same
+
+
+def _start_of_stem(lower: str) -> str | None:
+    """The first three letters of the stem; no shorter stem begins another."""
+    start = stem(lower)[:3]
+    return start if len(start) == 3 else None
 
 
 def _hyphen_match(left: str, right: str) -> bool:
@@ -162,13 +167,18 @@ def _scored(pairs: WordPairs, scorer: Callable[..., Any], rows: np.ndarray) -> n
 @computed_once
 def _common_letter(pairs: WordPairs) -> np.ndarray:
     """The pairs that may share a letter, fewer than half: every measure is 0 for the others."""
-    lower = pairs.lexicon.attribute("lower", partial(of_lower_case, str, dtype=object))
+    letters = pairs.lexicon.attribute("letters", _letters)
+    return np.flatnonzero(letters[pairs.left] & letters[pairs.right])
+
+
+def _letters(words: Sequence[str]) -> np.ndarray:
+    """[W] 64 bits that the letters of a word set; those of a large alphabet share bits."""
+    lower = list(map(str.lower, words))
     length = np.array(list(map(len, lower)), dtype=np.int64)
-    letters = lower.astype(f"<U{_LONG}").view(np.uint32).reshape(-1, _LONG)
-    bits = np.uint64(1) << (letters & np.uint32(63)).astype(np.uint64)  # letters of a large alphabet share bits
+    letters = np.array(lower, dtype=f"<U{_LONG}").view(np.uint32).reshape(-1, _LONG)
+    bits = np.uint64(1) << (letters & np.uint32(63)).astype(np.uint64)
     bits[np.arange(_LONG) >= length[:, None]] = 0
-    of_word = np.where(length > _LONG, ~np.uint64(0), np.asarray(np.bitwise_or.reduce(bits, axis=1)))
-    return np.flatnonzero(of_word[pairs.left] & of_word[pairs.right])
+    return np.where(length > _LONG, ~np.uint64(0), np.asarray(np.bitwise_or.reduce(bits, axis=1)))
 
 
 # Shared n-grams. An n-gram is a number: its characters hashed into 63 bits. Most pairs share no n-gram, which one

@@ -1,14 +1,15 @@
 """Words and pairs of words of one batch: what families compute once for each, however often it occurs.
 
-All but `KnownPairs`, which aligning uses, lasts as long as the batch.
+All of it lasts as long as the batch, but for `KnownWords` and `KnownPairs`, which aligning uses.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from itertools import chain, repeat
+from itertools import chain, count, repeat
 from operator import attrgetter, methodcaller
 from threading import RLock
 from typing import Any, TypeVar
@@ -35,33 +36,104 @@ class WordKey:
     form: Callable[[str], str] | None
     layers: tuple[str, ...] = ()
 
-    def words(self, sentences: Sequence[Sentence]) -> list[Word]:
-        """The word of each token of some sentences."""
-        columns = []
+    def words(self, sentences: Sequence[Sentence]) -> tuple[list[Word], Ints]:
+        """The distinct words of some sentences, and which of them each token is."""
+        columns = list(map(partial(_values_of, sentences), map(partial(methodcaller, "layer"), self.layers)))
         if self.form is not None:
-            tokens = list(chain.from_iterable(map(attrgetter("tokens"), sentences)))
-            distinct = dict.fromkeys(tokens)
-            forms = dict(zip(distinct, map(self.form, distinct), strict=True))
-            columns.append(list(map(forms.__getitem__, tokens)))
-        for name in self.layers:
-            columns.append(list(chain.from_iterable(map(methodcaller("layer", name), sentences))))
-        return list(zip(*columns, strict=True)) if self.layers else columns[0]
+            columns.insert(0, _values_of(sentences, attrgetter("tokens")))
+        met, number = numbered(zip(*columns, strict=True) if self.layers else columns[0])
+        if self.form is None:
+            return met, number
+        if self.layers:
+            met = [(self.form(token), *values) for token, *values in met]
+        words, of_met = numbered(met if self.layers else map(self.form, met))
+        return words, of_met[number]
+
+
+def _values_of(sentences: Sequence[Sentence], of_sentence: Callable[[Sentence], Iterable[Any]]) -> Iterable[Any]:
+    return chain.from_iterable(map(of_sentence, sentences))
 
 
 def numbered(values: Iterable[Hashable]) -> tuple[list[Any], Ints]:
     """Distinct values in order of first appearance, and which of them each value is; -1 for None."""
-    every = list(values)
-    distinct = dict.fromkeys(every)
-    distinct.pop(None, None)
-    number = dict(zip(distinct, range(len(distinct)), strict=True))
-    return list(distinct), np.fromiter(map(number.get, every, repeat(-1)), np.int64, len(every))
+    number: defaultdict[Hashable, int] = defaultdict(count().__next__, {None: -1})
+    numbers = np.fromiter(map(number.__getitem__, values), np.int64)
+    del number[None]
+    return list(number), numbers
+
+
+MOST_WORDS = 1 << 15  # that are known: then all are forgotten; seen once: then these are
+
+
+class KnownWords:
+    """What was computed of words that come back, for the batches to come. Threads may share it.
+
+    A word has a number, from 1 on, as soon as it occurs twice in a batch, or in two batches: most new words of a
+    text, such as misspellings, never come back. Values are computed of words of the present batch alone, and kept
+    when all of them are there, so a word that `compute` cannot take fails in its own batches only.
+    """
+
+    def __init__(self) -> None:
+        self._room = MOST_WORDS
+        self._lock = RLock()
+        self._number: dict[Word, int] = {}
+        self._seen_once: set[Word] = set()
+        self._columns: dict[Hashable, tuple[np.ndarray, np.ndarray]] = {}  # values, and which of them are there
+        self._mapped: defaultdict[Hashable, KnownWords] = defaultdict(KnownWords)
+
+    def is_full(self) -> bool:
+        return len(self._number) >= self._room
+
+    def numbers(self, words: Sequence[Word], again: np.ndarray) -> Ints:
+        """[W] the number of each word, -1 for those without one; `again` [W]: which occur twice in the batch."""
+        with self._lock:
+            numbers = np.fromiter(map(self._number.get, words, repeat(-1)), np.int64, len(words))
+            if len(self._seen_once) > self._room:
+                self._seen_once = set()
+            for k in np.flatnonzero(numbers < 0).tolist():
+                if not (again[k] or words[k] in self._seen_once) or self.is_full():
+                    self._seen_once.add(words[k])
+                    continue
+                numbers[k] = self._number[words[k]] = len(self._number) + 1
+                self._seen_once.discard(words[k])
+        return numbers
+
+    def mapped(self, name: Hashable) -> KnownWords:
+        """What is known of the words that these are mapped to."""
+        with self._lock:
+            return self._mapped[name]
+
+    def values(self, name: Hashable, words: Sequence[Word], number: Ints, compute: Compute) -> np.ndarray:
+        """[W, ...] `compute(words)`, computed of those words alone of which it is not known."""
+        kept, there = self._columns.get(name, (np.zeros(0, np.void), np.zeros(self._room + 2, dtype=bool)))
+        new = np.flatnonzero(~there[number])  # -1 is the last place, which stays empty
+        if not len(new):
+            return kept[number] if len(words) else np.asarray(compute(words))
+        computed = np.asarray(compute(list(map(words.__getitem__, new.tolist()))))
+        if computed.dtype != kept.dtype or computed.shape[1:] != kept.shape[1:]:  # the first, or longer strings
+            if len(new) < len(words):
+                new, computed = np.arange(len(words)), np.asarray(compute(words))
+            kept, there = np.empty((self._room + 2, *computed.shape[1:]), computed.dtype), np.zeros_like(there)
+            self._columns[name] = kept, there
+        values = kept[number]
+        values[new] = computed
+        lasting = new[number[new] > 0]
+        kept[number[lasting]] = values[lasting]
+        there[number[lasting]] = True  # last: threads and interruptions find whole values only
+        return values
 
 
 @dataclass(frozen=True)
 class Lexicon:
-    """The W distinct words of a batch, and what is computed of each: by the first family that asks."""
+    """The W distinct words of a batch, and what is computed of each: by the first family that asks.
+
+    `compute` takes words one by one: what it gives for a word may not depend on the others. It is called for words
+    that are not `known` only; `number` [W] are the words' numbers there.
+    """
 
     words: list[Word]
+    known: KnownWords | None = None
+    number: Ints = field(default_factory=partial(np.zeros, 0, np.int64), repr=False)
     _memo: dict[tuple[str, Hashable], Any] = field(default_factory=dict, repr=False)
 
     def __len__(self) -> int:
@@ -71,15 +143,23 @@ class Lexicon:
         """[W, ...] `compute(words)`."""
         key = "attribute", name
         if key not in self._memo:
-            self._memo[key] = np.asarray(compute(self.words))
+            self._memo[key] = self._values(key, compute)
         values: np.ndarray = self._memo[key]
         return values
+
+    def _values(self, key: tuple[str, Hashable], compute: Compute) -> np.ndarray:
+        if self.known is None:
+            return np.asarray(compute(self.words))
+        return self.known.values(key, self.words, self.number, compute)
+
+    def _numbered(self, key: tuple[str, Hashable], compute: Compute) -> tuple[list[Any], Ints]:
+        return numbered(self._values(key, partial(_as_objects, compute)).tolist())
 
     def named(self, name: Hashable, compute: Compute) -> tuple[tuple[str, ...], Ints]:
         """The distinct names that `compute(words)` gives, and [W] the number of each word's; -1 for None."""
         key = "named", name
         if key not in self._memo:
-            names, number = numbered(compute(self.words))
+            names, number = self._numbered(key, compute)
             self._memo[key] = tuple(names), number
         names_and_number: tuple[tuple[str, ...], Ints] = self._memo[key]
         return names_and_number
@@ -88,7 +168,7 @@ class Lexicon:
         """[W] equal numbers for words of equal values; "" and None equal nothing, not even each other."""
         key = "codes", name
         if key not in self._memo:
-            values, code = numbered(compute(self.words))
+            values, code = self._numbered(key, compute)
             empty = (code < 0) | (code == values.index("")) if "" in values else code < 0
             self._memo[key] = np.where(empty, -1 - np.arange(len(code)), code)
         codes: Ints = self._memo[key]
@@ -98,10 +178,19 @@ class Lexicon:
         """The lexicon of the distinct values of `of(word)`, and [W] the number of each word's."""
         key = "mapped", name
         if key not in self._memo:
-            values, number = numbered(map(of, self.words))
-            self._memo[key] = Lexicon(values), number
+            values, number = self._numbered(key, lambda words: list(map(of, words)))
+            lexicon = Lexicon(values)
+            if self.known is not None:
+                known, again = self.known.mapped(name), np.zeros(len(values), dtype=bool)
+                again[number[self.number > 0]] = True
+                lexicon = Lexicon(values, known, known.numbers(values, again))
+            self._memo[key] = lexicon, number
         mapped: tuple[Lexicon, Ints] = self._memo[key]
         return mapped
+
+
+def _as_objects(compute: Compute, words: list[Word]) -> np.ndarray:
+    return np.fromiter(compute(words), dtype=object, count=len(words))
 
 
 @dataclass(frozen=True)
@@ -197,7 +286,6 @@ class WordTable:
         return self._pairs_and_cell[1]
 
 
-MOST_WORDS = 1 << 15  # with a number: then all are forgotten; seen once: then these are
 SLOT_BITS, WAYS = 19, 4
 AT_ONCE = 1 << 14  # word pairs that are computed together, so that they stay in the cache
 _SCATTER = np.uint64(0x9E3779B97F4A7C15)
@@ -219,6 +307,15 @@ class KnownPairs:
     def __reduce__(self) -> tuple[type[KnownPairs], tuple[()]]:  # another process starts its own
         return KnownPairs, ()
 
+    def lexicon(self, key: WordKey, words: list[Word], number: Ints) -> Lexicon:
+        """The lexicon of a batch whose tokens are these words by `number`."""
+        with self._lock:
+            table = self._tables.get(key)
+            if table is None or table.words.is_full():
+                table = self._tables[key] = _Table(table.signals if table else [])
+        again = np.bincount(number, minlength=len(words)) > 1
+        return Lexicon(words, table.words, table.words.numbers(words, again))
+
     def per_cell(
         self, asked: Signal, words: WordTable, source_token: np.ndarray, target_token: np.ndarray
     ) -> dict[Signal, np.ndarray]:
@@ -228,25 +325,23 @@ class KnownPairs:
         remembered from the next batch on.
         """
         with self._lock:
-            table = self._tables.get(asked.key)
-            if table is not None and asked in table.signals and len(table.number) <= MOST_WORDS:
-                return table.look_up(words, source_token, target_token)
-            signals = dict.fromkeys([*(table.signals if table else ()), asked])
-            self._tables[asked.key] = _Table(list(signals))
+            table = self._tables[asked.key]
+            if table.words is words.lexicon.known:  # else another thread filled it, and the next batch starts anew
+                if asked in table.signals:
+                    return table.look_up(words, source_token, target_token)
+                table.signals, table.values = [*table.signals, asked], {}
         return {asked: asked.of(words.pairs)[words.cell]}
 
 
 class _Table:
     """Signals by slot; a pair of words may have any of a few slots.
 
-    Words have a `number` from the second batch on that they occur in, and only pairs of such words are kept: most
-    new words of a text, such as misspellings, never come back. A new pair takes a slot that is empty, or whose
-    pair was not asked for since it came; otherwise, the pairs there have to be asked for once more to stay.
+    Only pairs of words that are known are kept. A new pair takes a slot that is empty, or whose pair was not asked
+    for since it came; otherwise, the pairs there have to be asked for once more to stay.
     """
 
     def __init__(self, signals: list[Signal]) -> None:
-        self.number: dict[object, int] = {}
-        self.seen_once: set[object] = set()
+        self.words = KnownWords()
         self.signals = signals
         self.values: dict[Signal, np.ndarray] = {}
 
@@ -261,8 +356,8 @@ class _Table:
     ) -> dict[Signal, np.ndarray]:
         if not self.values:  # a single batch needs no room
             self._allocate()
-        of_word = self._numbers(words.lexicon.words)
-        code = (of_word[words.source] << 32)[source_token] | of_word[words.target][target_token]
+        of_word = words.lexicon.number
+        code = (of_word[words.source] << 32)[source_token] | of_word[words.target][target_token]  # below 0: unknown
         slot, known = self._find(code)
         self.asked_again[slot[known]] = True
         found = {signal: values.take(slot) for signal, values in self.values.items()}
@@ -277,28 +372,12 @@ class _Table:
             self._keep(code[cells[first]], values)
         return found
 
-    def _numbers(self, words: list[object]) -> np.ndarray:
-        """Return [W] the number of each word, from 1 on; -1 for those seen for the first time."""
-        numbers = np.fromiter(map(self.number.get, words, repeat(-1)), np.int64, len(words))
-        if len(self.seen_once) > MOST_WORDS:
-            self.seen_once = set()
-        for k in np.flatnonzero(numbers < 0).tolist():
-            if words[k] in self.seen_once:
-                self.seen_once.discard(words[k])
-                numbers[k] = self.number[words[k]] = len(self.number) + 1
-            else:
-                self.seen_once.add(words[k])
-        return numbers
-
     def _computed(self, lexicon: Lexicon, left: np.ndarray, right: np.ndarray) -> dict[Signal, np.ndarray]:
-        """Compute all signals of some pairs, with what they share of their words."""
-        used, place = np.unique(np.concatenate([left, right]), return_inverse=True)
-        own = Lexicon([lexicon.words[k] for k in used.tolist()])
-        left, right = np.split(place, 2)
+        """Compute all signals of some pairs."""
         values = {signal: np.empty(len(left), signal.precision) for signal in self.values}
         for first in range(0, len(left), AT_ONCE):
             some = slice(first, first + AT_ONCE)
-            pairs = WordPairs(own, left[some], right[some])
+            pairs = WordPairs(lexicon, left[some], right[some])
             for signal, of_pairs in values.items():
                 of_pairs[some] = signal.of(pairs)
         return values
