@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import chain, count, repeat
 from operator import attrgetter, methodcaller
@@ -62,7 +62,7 @@ def numbered(values: Iterable[Hashable]) -> tuple[list[Any], Ints]:
     return list(number), numbers
 
 
-MOST_WORDS = 1 << 15  # that are known: then all are forgotten; seen once: then these are
+MOST_WORDS = 1 << 14  # that are known: then all are forgotten; seen once: then these are
 
 
 class KnownWords:
@@ -84,18 +84,21 @@ class KnownWords:
     def is_full(self) -> bool:
         return len(self._number) >= self._room
 
-    def numbers(self, words: Sequence[Word], again: np.ndarray) -> Ints:
-        """[W] the number of each word, -1 for those without one; `again` [W]: which occur twice in the batch."""
+    def numbers(self, words: Sequence[Word], again: np.ndarray, wait: bool = True) -> Ints:
+        """[W] the number of each word, -1 for those without one.
+
+        Those that occur `again` [W] get one, and with `wait` the others too, the next time that they occur.
+        """
         with self._lock:
             numbers = np.fromiter(map(self._number.get, words, repeat(-1)), np.int64, len(words))
             if len(self._seen_once) > self._room:
                 self._seen_once = set()
-            for k in np.flatnonzero(numbers < 0).tolist():
-                if not (again[k] or words[k] in self._seen_once) or self.is_full():
+            for k in np.flatnonzero(numbers < 0 if wait else (numbers < 0) & again).tolist():
+                if not again[k] and words[k] not in self._seen_once:
                     self._seen_once.add(words[k])
-                    continue
-                numbers[k] = self._number[words[k]] = len(self._number) + 1
-                self._seen_once.discard(words[k])
+                elif not self.is_full():
+                    numbers[k] = self._number[words[k]] = len(self._number) + 1
+                    self._seen_once.discard(words[k])
         return numbers
 
     def mapped(self, name: Hashable) -> KnownWords:
@@ -183,7 +186,7 @@ class Lexicon:
             if self.known is not None:
                 known, again = self.known.mapped(name), np.zeros(len(values), dtype=bool)
                 again[number[self.number > 0]] = True
-                lexicon = Lexicon(values, known, known.numbers(values, again))
+                lexicon = Lexicon(values, known, known.numbers(values, again, wait=False))
             self._memo[key] = lexicon, number
         mapped: tuple[Lexicon, Ints] = self._memo[key]
         return mapped
@@ -310,11 +313,12 @@ class KnownPairs:
     def lexicon(self, key: WordKey, words: list[Word], number: Ints) -> Lexicon:
         """The lexicon of a batch whose tokens are these words by `number`."""
         with self._lock:
-            table = self._tables.get(key)
-            if table is None or table.words.is_full():
-                table = self._tables[key] = _Table(table.signals if table else [])
+            table = self._tables.setdefault(key, _Table())
+            if table.words.is_full():
+                table.forget()
+            known = table.words
         again = np.bincount(number, minlength=len(words)) > 1
-        return Lexicon(words, table.words, table.words.numbers(words, again))
+        return Lexicon(words, known, known.numbers(words, again))
 
     def per_cell(
         self, asked: Signal, words: WordTable, source_token: np.ndarray, target_token: np.ndarray
@@ -326,7 +330,7 @@ class KnownPairs:
         """
         with self._lock:
             table = self._tables[asked.key]
-            if table.words is words.lexicon.known:  # else another thread filled it, and the next batch starts anew
+            if table.words is words.lexicon.known:  # else these have been forgotten, for another thread
                 if asked in table.signals:
                     return table.look_up(words, source_token, target_token)
                 table.signals, table.values = [*table.signals, asked], {}
@@ -340,10 +344,16 @@ class _Table:
     for since it came; otherwise, the pairs there have to be asked for once more to stay.
     """
 
-    def __init__(self, signals: list[Signal]) -> None:
+    def __init__(self) -> None:
         self.words = KnownWords()
-        self.signals = signals
+        self.signals: list[Signal] = []
         self.values: dict[Signal, np.ndarray] = {}
+
+    def forget(self) -> None:
+        """Start anew with other words, in the same memory."""
+        if self.values:
+            self.code[:] = 0  # first: an interruption leaves no pairs under the numbers of other words
+        self.words = KnownWords()
 
     def _allocate(self) -> None:
         self.code = np.zeros(1 << SLOT_BITS, dtype=np.int64)  # 0 is empty
@@ -363,23 +373,26 @@ class _Table:
         found = {signal: values.take(slot) for signal, values in self.values.items()}
         cells = np.flatnonzero(~known)
         if len(cells):
-            source, target = words.source[source_token[cells]], words.target[target_token[cells]]
-            local = source * len(words.lexicon) + target
-            _, first, place = np.unique(local, return_index=True, return_inverse=True)
-            values = self._computed(words.lexicon, source[first], target[first])
+            size = len(words.lexicon)
+            new = (words.source * size)[source_token[cells]] + words.target[target_token[cells]]
+            new, first, place = np.unique(new, return_index=True, return_inverse=True)
+            values = self._computed(words.lexicon, new // size, new % size, code[cells[first]])
             for signal, of_new in values.items():
                 found[signal][cells] = of_new[place]
-            self._keep(code[cells[first]], values)
         return found
 
-    def _computed(self, lexicon: Lexicon, left: np.ndarray, right: np.ndarray) -> dict[Signal, np.ndarray]:
-        """Compute all signals of some pairs."""
+    def _computed(
+        self, lexicon: Lexicon, left: np.ndarray, right: np.ndarray, code: np.ndarray
+    ) -> dict[Signal, np.ndarray]:
+        """Compute and keep all signals of some pairs; what is computed of their words on the way goes afterwards."""
+        own = replace(lexicon, _memo={})
         values = {signal: np.empty(len(left), signal.precision) for signal in self.values}
         for first in range(0, len(left), AT_ONCE):
             some = slice(first, first + AT_ONCE)
-            pairs = WordPairs(lexicon, left[some], right[some])
+            pairs = WordPairs(own, left[some], right[some])
             for signal, of_pairs in values.items():
                 of_pairs[some] = signal.of(pairs)
+            self._keep(code[some], {signal: of_pairs[some] for signal, of_pairs in values.items()})
         return values
 
     def _find(self, code: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
