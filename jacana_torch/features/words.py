@@ -155,14 +155,15 @@ class Lexicon:
             return np.asarray(compute(self.words))
         return self.known.values(key, self.words, self.number, compute)
 
-    def _numbered(self, key: tuple[str, Hashable], compute: Compute) -> tuple[list[Any], Ints]:
-        return numbered(self._values(key, partial(_as_objects, compute)).tolist())
+    def _objects(self, key: tuple[str, Hashable], compute: Compute) -> list[Any]:
+        objects: list[Any] = self._values(key, partial(_as_objects, compute)).tolist()
+        return objects
 
     def named(self, name: Hashable, compute: Compute) -> tuple[tuple[str, ...], Ints]:
         """The distinct names that `compute(words)` gives, and [W] the number of each word's; -1 for None."""
         key = "named", name
         if key not in self._memo:
-            names, number = self._numbered(key, compute)
+            names, number = numbered(self._objects(key, compute))
             self._memo[key] = tuple(names), number
         names_and_number: tuple[tuple[str, ...], Ints] = self._memo[key]
         return names_and_number
@@ -171,9 +172,9 @@ class Lexicon:
         """[W] equal numbers for words of equal values; "" and None equal nothing, not even each other."""
         key = "codes", name
         if key not in self._memo:
-            values, code = self._numbered(key, compute)
-            empty = (code < 0) | (code == values.index("")) if "" in values else code < 0
-            self._memo[key] = np.where(empty, -1 - np.arange(len(code)), code)
+            first: dict[Any, int] = {"": -1, None: -1}  # the first word of each value
+            code = np.fromiter(map(first.setdefault, self._objects(key, compute), count()), np.int64)
+            self._memo[key] = np.where(code < 0, -1 - np.arange(len(code)), code)
         codes: Ints = self._memo[key]
         return codes
 
@@ -181,7 +182,7 @@ class Lexicon:
         """The lexicon of the distinct values of `of(word)`, and [W] the number of each word's."""
         key = "mapped", name
         if key not in self._memo:
-            values, number = self._numbered(key, lambda words: list(map(of, words)))
+            values, number = numbered(self._objects(key, lambda words: list(map(of, words))))
             lexicon = Lexicon(values)
             if self.known is not None:
                 known, again = self.known.mapped(name), np.zeros(len(values), dtype=bool)
