@@ -140,7 +140,8 @@ class SentencePair:
         """Return the pair without raw text: its tokens are final, and nothing tokenises it again."""
         if self.source.text is None and self.target.text is None:
             return self
-        return replace(self, source=replace(self.source, text=None), target=replace(self.target, text=None))
+        sides = Sentence(self.source.tokens, self.source.layers), Sentence(self.target.tokens, self.target.layers)
+        return SentencePair(*sides, self.id)  # `replace` takes twice as long
 
 
 @dataclass(frozen=True)

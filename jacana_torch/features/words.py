@@ -106,7 +106,7 @@ class KnownWords:
         with self._lock:
             return self._mapped[name]
 
-    def values(self, name: Hashable, words: Sequence[Word], number: Ints, compute: Compute) -> np.ndarray:
+    def values(self, name: Hashable, words: list[Word], number: Ints, compute: Compute) -> np.ndarray:
         """[W, ...] `compute(words)`, computed of those words alone of which it is not known."""
         kept, there = self._columns.get(name, (np.zeros(0, np.void), np.zeros(self._room + 2, dtype=bool)))
         new = np.flatnonzero(~there[number])  # -1 is the last place, which stays empty
@@ -136,7 +136,7 @@ class Lexicon:
 
     words: list[Word]
     known: KnownWords | None = None
-    number: Ints = field(default_factory=partial(np.zeros, 0, np.int64), repr=False)
+    number: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64), repr=False)
     _memo: dict[tuple[str, Hashable], Any] = field(default_factory=dict, repr=False)
 
     def __len__(self) -> int:
@@ -368,7 +368,9 @@ class _Table:
         if not self.values:  # a single batch needs no room
             self._allocate()
         of_word = words.lexicon.number
-        code = (of_word[words.source] << 32)[source_token] | of_word[words.target][target_token]  # below 0: unknown
+        code = (of_word[words.source] << 32)[source_token] | of_word[words.target][
+            target_token
+        ]  # below 0: unknown
         slot, known = self._find(code)
         self.asked_again[slot[known]] = True
         found = {signal: values.take(slot) for signal, values in self.values.items()}
@@ -385,7 +387,7 @@ class _Table:
     def _computed(
         self, lexicon: Lexicon, left: np.ndarray, right: np.ndarray, code: np.ndarray
     ) -> dict[Signal, np.ndarray]:
-        """Compute and keep all signals of some pairs; what is computed of their words on the way goes afterwards."""
+        """Compute and keep all signals of some pairs; what was computed of their words goes afterwards."""
         own = replace(lexicon, _memo={})
         values = {signal: np.empty(len(left), signal.precision) for signal in self.values}
         for first in range(0, len(left), AT_ONCE):

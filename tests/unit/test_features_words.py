@@ -143,10 +143,17 @@ def test_a_key_takes_the_token_its_form_or_layers_alone():
         Sentence(("A", "b"), {"pos": ("NN", "VB"), "lemma": ("a", "be")}),
         Sentence((), {"pos": (), "lemma": ()}),
     ]
-    assert WordKey(str).words(sentences) == ["A", "b"]
-    assert WordKey(str.lower).words(sentences * 2) == ["a", "b"] * 2
-    assert WordKey(str.lower, ("pos", "lemma")).words(sentences) == [("a", "NN", "a"), ("b", "VB", "be")]
-    assert WordKey(None, ("pos",)).words(sentences) == [("NN",), ("VB",)]
+
+    def words(key: WordKey, count: int = 1) -> list[object]:
+        distinct, number = key.words(sentences * count)
+        assert len(set(distinct)) == len(distinct)
+        return [distinct[k] for k in number]
+
+    assert words(WordKey(str)) == ["A", "b"]
+    assert words(WordKey(str.lower), 2) == ["a", "b"] * 2
+    assert words(WordKey(lambda token: "")) == ["", ""]
+    assert words(WordKey(str.lower, ("pos", "lemma"))) == [("a", "NN", "a"), ("b", "VB", "be")]
+    assert words(WordKey(None, ("pos",)), 2) == [("NN",), ("VB",)] * 2
 
 
 @given(seeds, st.sampled_from(KEYS))
