@@ -133,6 +133,16 @@ def test_attributes_are_computed_once_of_words_that_come_back():
     assert ask("twice", "once", "new") == []
 
 
+def test_words_that_never_come_back_are_not_kept(monkeypatch):
+    monkeypatch.setattr(known_pairs, "MOST_WORDS", 20)
+    known = KnownPairs()
+    for k in range(50):
+        words = [f"{k}.{n}" for n in range(5)]
+        assert known.lexicon(FORM, words, np.arange(5)).attribute("size", lambda of: list(map(len, of))).max() <= 4
+    table = known._tables[FORM]
+    assert not table.words._number and len(table.words._seen_once) <= 25
+
+
 @pytest.mark.parametrize("first", [True, False])
 def test_a_word_that_cannot_be_computed_fails_in_its_own_batches_only(first):
     def size(words: list[str]) -> list[int]:
