@@ -275,7 +275,8 @@ def _aligned(
             if bad is None:
                 raise error
             if (instead := bad(error)) is not None:
-                yield Example(instead.pair, Alignment(len(instead.pair.source), len(instead.pair.target)))
+                empty = Alignment(len(instead.pair.source), len(instead.pair.target))
+                yield Example(instead.pair, empty, extra)
         sys.stdout.flush()
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import zip_longest
 from typing import Any
 
@@ -18,8 +19,8 @@ from ._guess import head_lines
 
 _TAGGED = re.compile(r"[ \t]*<s\s+snum=\"?([0-9]{1,9})\"?\s*>(.*)</s>[ \t]*", re.IGNORECASE)
 
-# The number that a file of links has for a pair, and the pair, which may be bad.
-NumberedPair = tuple[int, SentencePair | CorpusError]
+# The number that a file of links has for a pair, and the pair, which may be bad. Its own links are not read.
+NumberedPair = tuple[int, Example | CorpusError]
 
 
 def read_beside(source: Source, format: str, text: TextSource) -> Iterator[Example | CorpusError]:
@@ -44,7 +45,9 @@ def _pairs(text: Readable) -> Iterator[NumberedPair]:
             raise CorpusError(f"{name} holds links without the sentences: name a file that has them", source.name)
         for number, item in enumerate(read(source), start=1):
             if item is not None:
-                yield number, item if isinstance(item, CorpusError) else item.pair.without_text()
+                if isinstance(item, Example):
+                    item = Example(item.pair.without_text(), None, item.extra)
+                yield number, item
     finally:
         source.close()
 
@@ -80,7 +83,7 @@ def _join(line: int, sides: Sequence[Any], files: Sequence[Source]) -> NumberedP
     if tags[0] != tags[1]:
         wrong = f"the sentence is number {target_tag} here and {source_tag} in {files[0].name}"
         return line, CorpusError(wrong, files[1].name, line)
-    return tags[0] if tags[0] is not None else line, SentencePair(source, target, source_tag)
+    return tags[0] if tags[0] is not None else line, Example(SentencePair(source, target, source_tag))
 
 
 def _by_order(
@@ -93,15 +96,15 @@ def _by_order(
             raise CorpusError(
                 f"ends after {line - 1} lines of links, but the text has more pairs", source.name, line
             )
-        pair = numbered[1]
-        if isinstance(pair, CorpusError):
-            yield pair
+        example = numbered[1]
+        if isinstance(example, CorpusError):
+            yield example
             continue
         if isinstance(links, CorpusError):
             yield links
             continue
         try:
-            yield Example(pair, linked(pair, links))
+            yield replace(example, gold=linked(example.pair, links))
         except ValueError as error:
             yield CorpusError(str(error), source.name, line)
 
@@ -111,13 +114,13 @@ def _by_number(
 ) -> Iterator[Example | CorpusError]:
     sentences, errors = found
     yield from errors
-    for number, pair in pairs:
+    for number, example in pairs:
         _, align = sentences.pop(number, (0, Alignment))
-        if isinstance(pair, CorpusError):
-            yield pair
+        if isinstance(example, CorpusError):
+            yield example
             continue
         try:
-            yield Example(pair, align(len(pair.source), len(pair.target)))
+            yield replace(example, gold=align(len(example.pair.source), len(example.pair.target)))
         except CorpusError as error:
             yield error
     for number, (line, _) in sentences.items():
@@ -132,7 +135,7 @@ def records_of(gold: Sequence[Example], predicted: Readable, format: str | None 
         if format is None:
             format = guess(source.name, source.head) if lines else "pharaoh"  # blank lines: nothing is linked
         found = format_named(format)
-        pairs: Iterable[NumberedPair] = ((number, each.pair) for number, each in enumerate(gold, start=1))
+        pairs: Iterable[NumberedPair] = enumerate(gold, start=1)
         if found.read_numbered is not None:
             return [_checked(item) for item in _by_number(source, found.read_numbered(source), pairs)]
         if found.read_links is not None and (not lines or len(columns(lines[0])) == 1):

@@ -126,6 +126,13 @@ def test_other_keys_pass_through(format, caplog):
     assert not caplog.records
 
 
+@pytest.mark.parametrize(("format", "links"), [("talp", "0-0\n"), ("naacl", "1 1 1 S\n")])
+def test_other_keys_of_a_text_beside_links_pass_through(format, links):
+    text = io.StringIO(json.dumps({"id": "x", "source": "a b", "target": "c", "sure": [[1, 0]], "label": 1}))
+    (one,) = corpora.read(io.StringIO(links), format, text=text)
+    assert one.gold.links == [(0, 0)] and one.extra == {"label": 1} and one.pair.id == "x"
+
+
 def test_keys_that_the_output_cannot_hold_are_reported_once(caplog):
     examples = [one for label in range(3) for one in read({"source": "a", "target": "b", "label": label, "x": 1})]
     written(examples, "text")
