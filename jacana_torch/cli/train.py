@@ -10,8 +10,12 @@ Everything after `train` goes to Hydra: overrides such as features.pos=null, --m
 --hydra-help, ... The last line of stdout is the model's directory. Ctrl-C keeps the best weights so far, prints
 how to resume from them, and exits with 130. Folders of your own configuration: --config-dir, or JACANA_CONF.
 
+start=MODEL fine-tunes a trained model on other pairs; resume= continues an interrupted run. An existing model is
+replaced with overwrite=true alone.
+
 examples:
   jacana-torch train data.train=$PWD/my.jsonl data.dev=$PWD/my-dev.jsonl output=my-model
+  jacana-torch train start=standard data.train=$PWD/my.jsonl output=my-model     fine-tune
   jacana-torch train experiment=msr data.root=~/corpora cv=5          cross-validate
   jacana-torch train -m experiment=msr cv=5 +sweep=l2                 one run for each value; see conf/sweep
   jacana-torch train experiment=msr 'features=[string,pos]'           choose feature families

@@ -160,3 +160,18 @@ def test_the_installed_package_aligns_with_a_shipped_model(installed, tmp_path):
     done = run(installed / "jacana-torch", "align", "--model", "core", cwd=tmp_path, input=line)
     links = done.stdout.split()
     assert done.stdout.count("\n") == 1 and {"1-3", "2-4", "5-5"} <= set(links)
+
+
+def test_lowest_versions_are_those_of_pyproject():
+    """The script reads every requirement, and what it prints is a constraint for pip."""
+    command = [sys.executable, str(CHECKOUT / "scripts" / "lowest_versions.py")]
+    lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    text = (CHECKOUT / "pyproject.toml").read_text(encoding="utf-8")
+    for line in lines:
+        assert f'"{line.replace("==", ">=")}' in text, line
+    names = {line.partition("==")[0] for line in lines}
+    assert {"torch", "numpy", "rapidfuzz", "pytest", "transformers", "uvicorn"} <= names and len(names) == len(
+        lines
+    )
+    fewer = subprocess.run([*command, "--without", "torch"], capture_output=True, text=True, check=True).stdout
+    assert "torch==" not in fewer and len(fewer.splitlines()) == len(lines) - 1

@@ -18,7 +18,7 @@ from ...types import Alignment, Example, SentencePair
 from ...util.build import Inside, Items, Seed, Within
 from ..base import UNKEPT, Checkpoint, TrainingReport, Watcher, fit_phase, learnable
 from ..bidirectional import Bidirectional
-from ..posterior import FEWEST, Combination, Sample, best_threshold, fitted
+from ..posterior import FEWEST, NEAR, Combination, Sample, best_threshold, fitted
 from .neural import Neural, alignment_of
 from .training import matrix_of
 
@@ -111,7 +111,7 @@ class Mixed:
                 phase.finish(asdict(sample), TrainingReport())
             samples.append(sample)
         sample = Sample.joined(samples)
-        found = fitted(sample)
+        found = fitted(sample) if self._begun is None else fitted(sample, self.combination, NEAR)
         self.combination = replace(found, threshold=best_threshold(sample, found))
         log.info("the network (forward) and the linear chains (backward) combined: %s", self.combination)
 
