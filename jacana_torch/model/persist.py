@@ -40,6 +40,7 @@ _FORMAT = 1
 _WRITER = "jacana_torch"  # the metadata key of the version that wrote the weights
 _CONFIG_KEYS = {"format": int, "description": str, "resources": list, "model": dict}
 _MOST_CONFIG = 1 << 24  # bytes; those of our models have 5,000
+_MOST_MESSAGE = 500  # letters of an error, which may quote what a file holds
 _DTYPES = {
     "F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "|i1",
     "U64": "<u8", "U32": "<u4", "U16": "<u2", "U8": "|u1", "BOOL": "|b1",
@@ -133,15 +134,16 @@ def load(name_or_directory: str | Path, device: str = "cpu", trust_files: bool =
     try:  # the device of training says nothing about this machine
         model: Model = build(config["model"], Model, on_file, device=device)
     except ConfigError as error:
-        raise ModelError(f"{directory / CONFIG}: {error}") from None
+        raise ModelError(f"{directory / CONFIG}: {str(error)[:_MOST_MESSAGE]}") from None
     try:
         _restore(model.aligner, state)
     except (ConfigError, ModelError) as error:
-        raise ModelError(f"{directory / WEIGHTS}: {error}") from None
+        raise ModelError(f"{directory / WEIGHTS}: {str(error)[:_MOST_MESSAGE]}") from None
     except KeyError as error:
         raise ModelError(f"{directory / WEIGHTS}: the weights lack {error}") from None
     except (TypeError, ValueError, AttributeError, IndexError, ArithmeticError, RuntimeError) as error:
-        raise ModelError(f"{directory}: config and weights do not fit each other ({error})") from error
+        what = str(error)[:_MOST_MESSAGE]
+        raise ModelError(f"{directory}: config and weights do not fit each other ({what})") from error
     if read_signature(directory).get("interrupted"):
         log.warning("%s: the training of this model was interrupted; resume=%s continues", directory, directory)
     return model

@@ -51,7 +51,7 @@ class Within:
             and (self.above is None or value > self.above)
             and (self.below is None or value < self.below)
         )
-        limits = {"at least": self.least, "at most": self.most, "above": self.above, "below": self.below}
+        limits = {"above": self.above, "at least": self.least, "at most": self.most, "below": self.below}
         wanted = [f"{name} {limit:,}" for name, limit in limits.items() if limit is not None]
         if self.above == 0:
             wanted[wanted.index("above 0")] = "positive"
@@ -347,7 +347,7 @@ def _fulfils(found: Any, role: Any) -> bool:
         return True
     if typing.get_origin(role) is not None:  # a type of functions; instances of your classes may be callable
         return len(typing.get_args(role)[0]) == 2 if is_function else not ours  # of two alignments: a symmetrizer
-    if is_function or inspect.isabstract(found) or found is role and _is_protocol(role):
+    if is_function or inspect.isabstract(found) or _is_protocol(found):
         return False
     return _asked(role) <= _declared(found) or not ours if _is_protocol(role) else issubclass(found, role)
 
