@@ -12,8 +12,8 @@ import base64
 import json
 import logging
 import math
-import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,21 +23,27 @@ import numpy as np
 from ..aligners.base import Aligner, HasColumns, State, Trainable
 from ..errors import ConfigError, JacanaError, MissingResource, ModelError
 from ..resources.catalogue import ENCODERS
-from ..resources.unfinished import put_in_place, unfinished, write_whole
 from ..util import trust
-from ..util.build import build
+from ..util.build import build, check
 from ..version import __version__
 from . import untrained as systems
 from .model import Model
 from .renamed import RENAMED
+from .saving import CHECKSUMS as CHECKSUMS
+from .saving import CONFIG as CONFIG
+from .saving import FORMAT, WRITER
+from .saving import SIGNATURE as SIGNATURE
+from .saving import WEIGHTS as WEIGHTS
+from .saving import _write_state as _write_state
+from .saving import check_destination as check_destination
+from .saving import files_named as files_named
+from .saving import save as save
+from .saving import signed as signed
+from .saving import write_json as write_json
 
 log = logging.getLogger(__name__)
 
-CONFIG, WEIGHTS, SIGNATURE = "config.json", "weights.safetensors", "signature.json"
-CHECKSUMS = "pair_checksums"  # in the signature
 SHIPPED = Path(__file__).parent / "shipped"
-_FORMAT = 1
-_WRITER = "jacana_torch"  # the metadata key of the version that wrote the weights
 _CONFIG_KEYS = {"format": int, "description": str, "resources": list, "model": dict}
 _MOST_CONFIG = 1 << 24  # bytes; those of our models have 5,000
 _MOST_MESSAGE = 500  # letters of an error, which may quote what a file holds
@@ -45,76 +51,6 @@ _DTYPES = {
     "F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "|i1",
     "U64": "<u8", "U32": "<u4", "U16": "<u2", "U8": "|u1", "BOOL": "|b1",
 }  # fmt: skip
-
-
-# Saving
-
-
-def check_destination(directory: str | Path) -> None:
-    """Raise an error if writing a model to this directory would delete anything but a model."""
-    directory = Path(directory)
-    if directory.is_dir():
-        others = sorted(set(os.listdir(directory)) - {CONFIG, WEIGHTS, SIGNATURE})
-        if others:
-            raise ModelError(
-                f"{directory}: holds files that are not part of a model ({', '.join(others[:3])}): name a new "
-                "directory"
-            )
-    elif directory.exists() or directory.is_symlink():
-        raise ModelError(f"{directory}: is not a directory, so no model can be written there")
-
-
-def save(
-    model: Model,
-    directory: str | Path,
-    config: Mapping[str, Any],
-    signature: Mapping[str, Any],
-    durable: bool = False,
-) -> Path:
-    """Write a model directory completely or not at all, replacing a model that is already there.
-
-    `config` holds what `build` makes the model of under "model", and optionally "description" and "resources". A
-    `durable` model survives a loss of power from then on, which takes some milliseconds more.
-    """
-    directory = Path(directory)
-    check_destination(directory)
-    directory.parent.mkdir(parents=True, exist_ok=True)
-    with unfinished(directory.parent, folder=True) as fresh:
-        _write_state(fresh / WEIGHTS, model.aligner.state() if isinstance(model.aligner, Trainable) else {})
-        (fresh / CONFIG).write_bytes(_json({"format": _FORMAT, **config}))
-        (fresh / SIGNATURE).write_bytes(_json({"version": __version__, **signature}))
-        put_in_place(fresh, directory, durable)
-    return directory
-
-
-def write_json(path: Path, value: Mapping[str, Any]) -> None:
-    """Write a JSON file completely or not at all."""
-    write_whole(path, _json(value))
-
-
-def _json(value: Mapping[str, Any]) -> bytes:
-    return (json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
-
-
-def _write_state(path: Path, state: State) -> None:
-    """Write arrays as tensors, and lists of strings as metadata, for safetensors has no arrays of strings.
-
-    The header is sorted afterwards: safetensors shuffles it, and equal models should be equal files. The version
-    in the metadata also keeps the header of a model without any weights readable.
-    """
-    from safetensors.numpy import save
-
-    arrays, metadata = {}, {_WRITER: json.dumps(__version__)}
-    for key, value in state.items():
-        if isinstance(value, np.ndarray):
-            arrays[key] = np.ascontiguousarray(value)
-        else:
-            metadata[key] = json.dumps(value, ensure_ascii=False)
-    content = save(arrays, metadata)
-    end = 8 + int.from_bytes(content[:8], "little")
-    header = json.dumps(json.loads(content[8:end]), sort_keys=True, ensure_ascii=False).encode()
-    header += b" " * (-len(header) % 8)
-    path.write_bytes(len(header).to_bytes(8, "little") + header + content[end:])
 
 
 # Loading
@@ -131,10 +67,8 @@ def load(name_or_directory: str | Path, device: str = "cpu", trust_files: bool =
         return built
     config, state = read_config(directory), read_state(directory)
     on_file = trust.add_file if trust_files else trust.check_file
-    try:  # the device of training says nothing about this machine
+    with _naming(directory / CONFIG):  # the device of training says nothing about this machine
         model: Model = build(config["model"], Model, on_file, device=device)
-    except ConfigError as error:
-        raise ModelError(f"{directory / CONFIG}: {str(error)[:_MOST_MESSAGE]}") from None
     try:
         _restore(model.aligner, state)
     except (ConfigError, ModelError) as error:
@@ -147,6 +81,15 @@ def load(name_or_directory: str | Path, device: str = "cpu", trust_files: bool =
     if read_signature(directory).get("interrupted"):
         log.warning("%s: the training of this model was interrupted; resume=%s continues", directory, directory)
     return model
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Let errors of a config name its file."""
+    try:
+        yield
+    except ConfigError as error:
+        raise ModelError(f"{path}: {str(error)[:_MOST_MESSAGE]}") from None
 
 
 def _restore(aligner: Aligner, state: State) -> None:
@@ -187,10 +130,10 @@ def read_config(directory: str | Path) -> dict[str, Any]:
     if path.stat().st_size > _MOST_CONFIG:
         raise ModelError(f"{path}: has {path.stat().st_size:,} bytes, and a config has a few thousand")
     config = _read_json(path)
-    if type(config.get("format")) is not int or config["format"] != _FORMAT:
+    if type(config.get("format")) is not int or config["format"] != FORMAT:
         raise ModelError(
             f"{path}: format {str(config.get('format'))[:60]!r}; this version ({__version__}) reads format "
-            f"{_FORMAT}"
+            f"{FORMAT}"
         )
     if "model" not in config:
         raise ModelError(f"{path}: does not say what model to build")
@@ -200,6 +143,14 @@ def read_config(directory: str | Path) -> dict[str, Any]:
             raise ModelError(f"{path}: {key[:60]!r} is a {type(value).__name__}; a config has {known}")
     if not all(type(name) is str for name in config.get("resources", ())):
         raise ModelError(f"{path}: 'resources' should be a list of names")
+    return config
+
+
+def model_config(directory: str | Path) -> dict[str, Any]:
+    """What `build` makes the model of; an error if `load` would not build it."""
+    config: dict[str, Any] = read_config(directory)["model"]
+    with _naming(Path(directory) / CONFIG):
+        check(config, Model, trust.check_file)
     return config
 
 
@@ -260,7 +211,7 @@ def _read_weights(path: Path) -> State:
         if not isinstance(header, dict) or not isinstance(header.get("__metadata__", {}), dict):
             raise ValueError("its header is not a JSON object")
         for name, value in header.pop("__metadata__", {}).items():
-            if name != _WRITER:
+            if name != WRITER:
                 state[name] = _words(name, value)
         used = 0
         for name, entry in sorted(header.items(), key=_place):
@@ -306,12 +257,6 @@ def _array(name: str, entry: dict[str, Any], data: memoryview, begin: int) -> np
     if kind.kind == "f" and not np.isfinite(array).all():
         raise ValueError(f"{name[:60]!r} holds numbers that are not finite")
     return array
-
-
-def signed(checksums: Iterable[int]) -> dict[str, str]:
-    """The entry of a signature that holds the checksums of the training pairs."""
-    packed = np.array(sorted(checksums), dtype="<u8").tobytes()
-    return {CHECKSUMS: base64.b64encode(packed).decode()}
 
 
 def trained_on(directory: str | Path) -> frozenset[int]:

@@ -99,6 +99,8 @@ def train(
         figures_of[name] = score.to_dict()
     persist.write_json(run.directory / SCORES, figures_of)
     announce(str(run.directory if cfg["cv"] else run.destination))
+    if not cfg["cv"] and (files := persist.files_named(run.model_config)):
+        log.info("this model reads %s: to load it later, list them in JACANA_TRUST", ", ".join(files))
     return own.f1
 
 

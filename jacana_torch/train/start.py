@@ -33,7 +33,7 @@ def folder(name: str) -> Path:
 
 def configured(cfg: Mapping[str, Any], overrides: Sequence[str]) -> dict[str, Any]:
     """Return the settings of a run that starts from another model: the start's, and over them those of the run."""
-    model, given = persist.read_config(folder(cfg["start"]))["model"], dict(map(_split, overrides))
+    model, given = persist.model_config(folder(cfg["start"])), dict(map(_split, overrides))
     out = {**cfg, "description": cfg["description"] or f"{cfg['start']}, trained further"}
     if {"aligner", "experiment"} & given.keys():
         return out

@@ -58,8 +58,10 @@ def write_weights(directory: Path, header: dict | str, data: bytes) -> None:
     (directory / "weights.safetensors").write_bytes(len(text).to_bytes(8, "little") + text + data)
 
 
-DTYPES = ("float64", "float32", "float16", "int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8",
-          "bool")  # fmt: skip
+DTYPES = (
+    "float64", "float32", "float16", "int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8",
+    "bool",
+)  # fmt: skip
 
 
 def test_weights_are_read_as_the_library_reads_them(tmp_path):
@@ -91,8 +93,9 @@ def test_arrays_that_no_model_has(directory):
     own = header["forward.weights"]
     n, size = own["shape"][0], len(data)
     wrong = [
-        ({"dtype": "BF16"}, "is in BF16"), ({"dtype": "F8_E4M3"}, "is in F8_E4M3"), ({"dtype": None}, "is in None"),
-        ({"dtype": ["F64"]}, ""), ({"dtype": "F32"}, ""), ({"dtype": "I64"}, "not between"),
+        ({"dtype": "BF16"}, "is in BF16"), ({"dtype": "F8_E4M3"}, "is in F8_E4M3"),
+        ({"dtype": None}, "is in None"), ({"dtype": ["F64"]}, ""), ({"dtype": "F32"}, ""),
+        ({"dtype": "I64"}, "not between"),
         ({"dtype": "BOOL", "shape": [8 * n]}, "array of numbers"), ({"shape": [n + 1]}, "should be in bytes"),
         ({"shape": [n, 1]}, "has the shape"), ({"shape": [-n]}, "has the shape"), ({"shape": n}, ""),
         ({"shape": [10**30, 10**30]}, "should be in bytes"), ({"shape": [2**60, [1]]}, "has the shape"),
