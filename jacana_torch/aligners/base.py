@@ -16,6 +16,7 @@
 | `Prepares`          | separates what depends on weights from what does not                         |
 | `Explains`          | can say why words are linked                                                 |
 | `HasColumns`        | has weights for columns of feature families                                  |
+| `ReadsNatively`     | has weights that foreign native code reads                                   |
 
 Aligners that read linguistic data also satisfy `types.ReadsResources`.
 """
@@ -267,6 +268,14 @@ class HasColumns(Protocol):
     def check_columns(self) -> None:
         """Raise ConfigError unless the columns with weights are those of the families that the settings name."""
         ...
+
+
+@runtime_checkable
+class ReadsNatively(Protocol):
+    """May have weights that foreign native code reads. Damaged ones can crash it, so loading them needs trust."""
+
+    @property
+    def reads_natively(self) -> bool: ...
 
 
 class CannotExplain(JacanaError):

@@ -20,6 +20,7 @@ from .base import (
     FineTunable,
     HasColumns,
     OneWay,
+    ReadsNatively,
     Trainable,
     TrainingReport,
     Watcher,
@@ -68,6 +69,14 @@ class Bidirectional:
     @property
     def resources(self) -> tuple[str, ...]:
         return resources_of(self.forward, self.backward)
+
+    @property
+    def reads_natively(self) -> bool:
+        """Whether foreign native code reads the weights of a direction."""
+        for aligner in (self.forward, self.backward):
+            if isinstance(aligner, ReadsNatively) and aligner.reads_natively:
+                return True
+        return False
 
     @property
     def symmetrizer_name(self) -> str:

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from ..aligners.base import Aligner, HasColumns, State, Trainable
+from ..aligners.base import Aligner, HasColumns, ReadsNatively, State, Trainable
 from ..errors import ConfigError, JacanaError, MissingResource, ModelError
 from ..resources.catalogue import ENCODERS
 from ..util import trust
@@ -47,6 +47,7 @@ SHIPPED = Path(__file__).parent / "shipped"
 _CONFIG_KEYS = {"format": int, "description": str, "resources": list, "model": dict}
 _MOST_CONFIG = 1 << 24  # bytes; those of our models have 5,000
 _MOST_MESSAGE = 500  # letters of an error, which may quote what a file holds
+_NATIVE = "native code of another package reads these weights, so load them only if you trust who made them"
 _DTYPES = {
     "F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "|i1",
     "U64": "<u8", "U32": "<u4", "U16": "<u2", "U8": "|u1", "BOOL": "|b1",
@@ -70,6 +71,8 @@ def load(name_or_directory: str | Path, device: str = "cpu", trust_files: bool =
     with _naming(directory / CONFIG):  # the device of training says nothing about this machine
         model: Model = build(config["model"], Model, on_file, device=device)
     try:
+        if isinstance(model.aligner, ReadsNatively) and model.aligner.reads_natively:
+            on_file(str(directory), _NATIVE)
         _restore(model.aligner, state)
     except (ConfigError, ModelError) as error:
         raise ModelError(f"{directory / WEIGHTS}: {str(error)[:_MOST_MESSAGE]}") from None

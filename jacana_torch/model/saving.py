@@ -14,6 +14,7 @@ import numpy as np
 from ..aligners.base import State, Trainable
 from ..errors import ModelError
 from ..resources.unfinished import put_in_place, unfinished, write_whole
+from ..util import trust
 from ..util.build import check
 from ..version import __version__
 from .model import Model
@@ -58,6 +59,7 @@ def save(
         (fresh / CONFIG).write_bytes(_json({"format": FORMAT, **config}))
         (fresh / SIGNATURE).write_bytes(_json({"version": __version__, **signature}))
         put_in_place(fresh, directory, durable)
+    trust.add_file(str(directory))  # of this process
     return directory
 
 

@@ -22,13 +22,16 @@ def is_trusted_package(target: str) -> bool:
     return False
 
 
-def add_file(name: str) -> None:
-    """Trust a file or folder that the user's own settings name."""
+def add_file(name: str, why: str = "") -> None:
+    """Trust a file or folder that the user's own settings name, or that this process wrote."""
     _named.add(_absolute(name))
 
 
-def check_file(name: str) -> None:
-    """Raise a ConfigError for a file or folder that is not trusted. Names are compared; no file is looked at."""
+def check_file(name: str, why: str = "") -> None:
+    """Raise a ConfigError for a file or folder that is not trusted. Names are compared; no file is looked at.
+
+    `why` says what needs trust, if it is not that a config names the file.
+    """
     path = _absolute(name)
     if path in _named:
         return
@@ -36,10 +39,11 @@ def check_file(name: str) -> None:
         folder = _absolute(entry)
         if path == folder or path.startswith(folder.rstrip(os.sep) + os.sep):
             return
-    raise ConfigError(
+    why = why or (
         f"the config names {name[:200]!r}, which is not an installed resource. A model reads other files and "
-        f"folders of this machine only if you trust them; if you do, set {VARIABLE}={path[:200]}"
+        "folders of this machine only if you trust them"
     )
+    raise ConfigError(f"{why}; if you do, set {VARIABLE}={path[:200]}")
 
 
 def _entries() -> list[str]:

@@ -13,8 +13,10 @@ from jacana_torch import corpora
 from jacana_torch.aligners.bidirectional import Bidirectional
 from jacana_torch.errors import ConfigError, MissingResource, ModelError
 from jacana_torch.evaluate import score
+from jacana_torch.model import persist
 from jacana_torch.systems.unsupervised.thot import CHAINS, Thot
 from jacana_torch.types import Alignment, Example, Sentence, SentencePair
+from jacana_torch.util import trust
 
 TRAINING, HELD_OUT = layerless(corpus(40)), layerless(corpus(20, seed=4))
 
@@ -144,3 +146,23 @@ def test_results_on_msr_dev(thot, data_root):
     aligner = Bidirectional(Thot(model="hmm"), Thot(model="hmm"))
     aligner.fit(gold)
     assert score([e.gold for e in gold], aligner.align([e.pair for e in gold])).f1 > 0.721
+
+
+def test_a_saved_model_needs_trust(thot, tmp_path, monkeypatch):
+    """thot reads its files in native code, which damaged ones crash."""
+    target = "jacana_torch.systems.unsupervised.thot.Thot"
+    both = {"_target_": "jacana_torch.aligners.bidirectional.Bidirectional"}
+    both |= {part: {"_target_": target, "model": "ibm1"} for part in ("forward", "backward")}
+    config = {"model": {"_target_": "jacana_torch.model.model.Model", "aligner": both}}
+    model = persist.build(config["model"])
+    model.aligner.fit(TRAINING)
+    kept = persist.save(model, tmp_path / "kept", config, {})
+    pairs = [e.pair for e in TRAINING]
+    assert persist.load(kept).align(pairs) == model.align(pairs), "this process made it"
+    monkeypatch.setattr(trust, "_named", set())
+    with pytest.raises(ModelError, match=f"native code .* JACANA_TRUST={kept}"):
+        persist.load(kept)
+    assert persist.load(kept, trust_files=True).align(pairs) == model.align(pairs)
+    monkeypatch.setattr(trust, "_named", set())
+    monkeypatch.setenv("JACANA_TRUST", str(tmp_path))
+    assert persist.load(kept).align(pairs) == model.align(pairs)

@@ -71,6 +71,7 @@ class Thot:
     _loaded: Any = field(default=None, init=False, repr=False, compare=False)
 
     requires: ClassVar[tuple[str, ...]] = ()
+    reads_natively: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_bounds(Thot, vars(self))
@@ -194,7 +195,11 @@ def _read(name: str, files: Mapping[str, np.ndarray]) -> Any:
     with unfinished(Path(tempfile.gettempdir()), folder=True) as folder:
         for suffix, content in [*files.items(), *((suffix, np.zeros(0, np.uint8)) for suffix in _SENTENCES)]:
             (folder / f"m.{suffix}").write_bytes(content.tobytes())
-        if not model.load(f"{folder}/m"):
+        try:
+            loaded = model.load(f"{folder}/m")
+        except Exception as error:  # of C++
+            raise ModelError(f"thot cannot read this model of {name} ({str(error)[:200]})") from None
+        if not loaded:
             raise ModelError(f"thot cannot read this model of {name}: was it trained by another version?")
     return model
 
