@@ -11,10 +11,11 @@ from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from typing import Any
 
+from ..errors import PairError
 from . import Limits
 from .batching import Batcher
 from .requests import Asked, align_request, explain_request
-from .work import Models, Question, cost, joined
+from .work import Answer, Models, Question, cost, joined
 
 PARSERS: Mapping[str, Callable[[bytes, Models, Limits], Asked]] = {
     "align": align_request,
@@ -28,7 +29,7 @@ class Desk:
 
     def __init__(self, models: Models, limits: Limits) -> None:
         self._models, self._limits = models, limits
-        self._batcher: Batcher[Question, Any, str] = Batcher(
+        self._batcher: Batcher[Question, Any, Answer] = Batcher(
             models, cost, limits.queue, limits.seconds, prepare=_one_thread
         )
         self._open = AsyncExitStack()
@@ -48,8 +49,13 @@ class Desk:
         return await asyncio.to_thread(parse, body, self._models, self._limits)
 
     async def answer(self, asked: Asked, client: str) -> bytes:
-        """Return the body of the response; raises `Busy`. Cancelling the call leaves the queue."""
-        return joined(asked.question, await self._batcher.do(asked.question, asked.pairs, client))
+        """Return the body of the response; raises `Refused`. Cancelling the call leaves the queue."""
+        lines: list[str] = []
+        for number, found in enumerate(await self._batcher.do(asked.question, asked.pairs, client)):
+            if isinstance(found, PairError):
+                raise asked.refusal(number, found)
+            lines.append(found)
+        return joined(asked.question, lines)
 
     def advice(self) -> int:
         """Estimate the seconds until the queue is done."""

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from ..annotate.tokens import tokenize
-from ..errors import ConfigError
+from ..errors import ConfigError, PairError
 from ..symmetrize import symmetrizer
 from ..types import Link, Sentence, SentencePair
 from . import Limits, Refused
@@ -30,17 +30,27 @@ class _NotANumber:
 
 @dataclass(frozen=True)
 class Asked:
-    """A question and the pairs that it is about."""
+    """A question and the pairs that it is about; `many`: they are the elements of `pairs` in the request."""
 
     question: Question
     pairs: list[SentencePair]
+    many: bool = False
 
     @cached_property
     def cost(self) -> int:
         return sum(cost(self.question, pair) for pair in self.pairs)
 
-    def within(self, limits: Limits) -> Asked:
-        """Return it if it costs no more than a request may."""
+    def refusal(self, number: int, error: PairError) -> Refused:
+        """Say that a pair cannot be aligned."""
+        return Refused(422, f"pairs[{number}]: {error.reason}" if self.many else error.reason)
+
+    def within(self, models: Models, limits: Limits) -> Asked:
+        """Return it if the model takes such pairs, and if it costs no more than a request may."""
+        for number, pair in enumerate(self.pairs):
+            try:
+                models.check(self.question, pair)
+            except PairError as error:
+                raise self.refusal(number, error) from None
         if self.cost > limits.cost:
             parts = f"send fewer of its {len(self.pairs)} pairs at a time" if self.pairs[1:] else "shorten it"
             raise Refused(
@@ -61,10 +71,10 @@ def align_request(body: bytes, models: Models, limits: Limits) -> Asked:
     model = _model(fields, models)
     question = Alignments(model, _symmetrize(fields, models, model), confidence is not False)
     if "pairs" not in fields:
-        return Asked(question, [_pair(fields, "", limits)]).within(limits)
+        return Asked(question, [_pair(fields, "", limits)]).within(models, limits)
     if both := [name for name in (*SIDES, "id") if name in fields]:
         raise Refused(422, f"either pairs or source and target, not both pairs and {' and '.join(both)}")
-    return Asked(question, _pairs(fields["pairs"], limits)).within(limits)
+    return Asked(question, _pairs(fields["pairs"], limits), many=True).within(models, limits)
 
 
 def explain_request(body: bytes, models: Models, limits: Limits) -> Asked:
@@ -84,7 +94,7 @@ def explain_request(body: bytes, models: Models, limits: Limits) -> Asked:
         if not sentence:
             raise Refused(422, f"{side} has no words: there is nothing to explain")
     question = Explanations(model, symmetrize, _link(fields.get("link"), pair), _top(fields))
-    return Asked(question, [pair]).within(limits)
+    return Asked(question, [pair]).within(models, limits)
 
 
 def _object(body: bytes) -> dict[str, Any]:

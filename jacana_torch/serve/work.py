@@ -13,11 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 from ..aligners.base import Directional, Explains
 from ..corpora import jsonl
+from ..errors import PairError
 from ..symmetrize import functions
 from ..types import Alignment, Example, Link, Sentence, SentencePair
 
 if TYPE_CHECKING:
     from ..model.model import Model
+
+Answer = str | PairError
 
 OVERHEAD = 100  # cost of a pair besides its cells, in cells
 EXPLAINING = 5  # times what aligning costs
@@ -90,11 +93,24 @@ class Models:
             )
         return out
 
-    def __call__(self, question: Question, pairs: Sequence[SentencePair]) -> list[str]:
-        """One answer per pair, as a line of JSON."""
+    def check(self, question: Question, pair: SentencePair) -> None:
+        """Raise a PairError if the model does not take such a pair."""
+        self._models[question.model].limits.check(pair)
+
+    def __call__(self, question: Question, pairs: Sequence[SentencePair]) -> list[Answer]:
+        """One answer per pair: a line of JSON, or an error if the pair cannot be aligned."""
+        try:
+            return self._answers(question, pairs)
+        except PairError as error:
+            if len(pairs) == 1:
+                return [error]
+            half = len(pairs) // 2
+            return [*self(question, pairs[:half]), *self(question, pairs[half:])]
+
+    def _answers(self, question: Question, pairs: Sequence[SentencePair]) -> list[Answer]:
         model = self._models[question.model]
         if isinstance(question, Alignments):
-            return _aligned(model, question, pairs)
+            return [*_aligned(model, question, pairs)]
         assert isinstance(question, Explanations)
         return [_explained(model, question, pair) for pair in pairs]
 

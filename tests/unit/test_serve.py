@@ -13,6 +13,7 @@ import pytest
 from commands import WORDS, whole
 from serving import JSON, heard, served, until
 
+from jacana_torch.errors import PairError
 from jacana_torch.model import persist
 from jacana_torch.model.model import Model
 from jacana_torch.types import Alignment
@@ -25,7 +26,7 @@ TEXTS += [(f"{WORDS[k]} {WORDS[k + 1]} {WORDS[k]}", f"{WORDS[k + 1]} {WORDS[k + 
 
 
 class Slow:
-    """An aligner that blocks while `let` is cleared, and fails on the token "boom"."""
+    """An aligner that blocks while `let` is cleared, fails on "boom" and refuses "odd"."""
 
     requires: tuple[str, ...] = ()
 
@@ -38,6 +39,9 @@ class Slow:
         assert self.let.wait(20)
         if any("boom" in pair.source.tokens for pair in pairs):
             raise ZeroDivisionError("in a model")
+        for number, one in enumerate(pairs, start=1):
+            if "odd" in one.source.tokens:
+                raise PairError("an odd pair", number)
         return [Alignment(len(pair.source), len(pair.target)) for pair in pairs]
 
 
@@ -256,6 +260,22 @@ def test_a_failing_request_does_not_fail_others_in_its_batch(slow, caplog):
         assert b"internal error" in answers[1] and b"ZeroDivision" not in answers[1]
         assert "in a model" in caplog.text  # in the server's log
         for one in (busy, *others):
+            one.close()
+
+
+def test_a_pair_that_a_model_refuses_is_named_by_its_place_in_the_request(slow):
+    with served({"slow": Model(slow)}) as client:
+        slow.let.clear()
+        busy = client.sent("/align", pair("busy"))
+        until(lambda: slow.batches)
+        other = client.sent("/align", pair("one"))
+        odd = client.sent("/align", {"pairs": [pair("two"), pair("three"), pair("odd")]})
+        until(lambda: client.waiting() == 4)
+        slow.let.set()
+        answer = heard(odd)
+        assert answer.startswith(b"HTTP/1.1 422 ") and b'"pairs[2]: an odd pair"' in answer
+        assert heard(other).startswith(b"HTTP/1.1 200 ")
+        for one in (busy, other, odd):
             one.close()
 
 

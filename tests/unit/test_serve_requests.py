@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -20,7 +21,9 @@ ONE = {"source": "The dog sleeps.", "target": ["a", "dog"]}
 
 @pytest.fixture(scope="module")
 def models(model) -> Models:
-    return Models({"tiny": persist.load(model), "bag": persist.load("bag_of_words")})
+    tiny = persist.load(model)
+    tiny.limits = replace(tiny.limits, letters=65)
+    return Models({"tiny": tiny, "bag": persist.load("bag_of_words")})
 
 
 def refusal(models, body, read=align_request) -> tuple[int, str]:
@@ -103,6 +106,8 @@ BAD = [
     ({"source": ["x"] * 10_000, "target": "b"}, 413, "source has 10000 tokens"),
     ({"source": "x " * 10_000, "target": "b"}, 413, "source has 20000 characters"),
     ({"source": "a", "target": ["x" * 1000]}, 413, "target has 1000 characters"),
+    ({"pairs": [ONE, {"source": ["x" * 70], "target": "b"}]}, 422, "pairs[1]: token 1 of the source has 70"),
+    ({"source": "b", "target": ["b", "x" * 70]}, 422, "token 2 of the target has 70 letters"),
     ({"pairs": [{"source": ["x" * 60] * 6, "target": ["x" * 60] * 6}] * 2}, 413, "send fewer of its 2 pairs"),
 ]  # fmt: skip
 
