@@ -74,18 +74,26 @@ class Access:
     hosts: frozenset[str] | None = frozenset(LOCAL)
     token: str | None = None
     rate: float = 0.0
+    _good: set[bytes] = field(default_factory=set)  # the host that was answered last
     _left: OrderedDict[str, tuple[float, float]] = field(default_factory=OrderedDict)  # requests, and since when
 
     def check(self, client: str, headers: Headers, page: bool) -> None:
         """Raise `Refused` if the request may not be answered. `page`: it asks for a file of the page."""
-        given = {name: value.decode("latin-1") for name, value in headers}
-        self._check_host(given.get(b"host"))
+        host, authorization = None, b""
+        for name, value in headers:
+            if name == b"host":
+                host = value
+            elif name == b"authorization":
+                authorization = value
+        if host is not None and host not in self._good:  # browsers always send one
+            self._check_host(host.decode("latin-1"))
+            self._good = {host}
         self._check_rate(client, PAGE_SHARE if page else 1.0)
-        if self.token is not None and not _holds(given.get(b"authorization", ""), self.token):
+        if self.token is not None and not _holds(authorization.decode("latin-1"), self.token):
             raise Unknown
 
-    def _check_host(self, given: str | None) -> None:
-        if self.hosts is None or ANY in self.hosts or given is None:  # browsers always send one
+    def _check_host(self, given: str) -> None:
+        if self.hosts is None or ANY in self.hosts:
             return
         host = _normal(_without_port(given))
         if host in self.hosts:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from importlib.resources import files
 from typing import Any
 
@@ -113,12 +113,11 @@ class _Endpoints:
         self._description = description(models, limits)
         self._desk: Desk
         self._bodies = 0  # bytes that all requests hold
+        self._answers: set[asyncio.Task[bytes]] = set()
         self._stopping = False
-        self._stopped: asyncio.Event
 
     @asynccontextmanager
     async def open(self, app: Starlette) -> AsyncIterator[None]:
-        self._stopped = asyncio.Event()
         async with AsyncExitStack() as stack:
             self._desk = await stack.enter_async_context(Desk(self._models, self._limits))
             if self._heavy is not None:
@@ -127,7 +126,11 @@ class _Endpoints:
 
     def stop(self) -> None:
         self._stopping = True
-        asyncio.get_running_loop().call_later(self._limits.grace, self._stopped.set)
+        asyncio.get_running_loop().call_later(self._limits.grace, self._give_up)
+
+    def _give_up(self) -> None:
+        for task in self._answers:
+            task.cancel()
 
     async def align(self, request: Request) -> Response:
         return await self._answered(request, "align")
@@ -153,26 +156,29 @@ class _Endpoints:
         """Wait for the answer to a request. A client that disconnects leaves the queue."""
         if self._stopping:
             raise _stopping()
-        with self._holding() as held:
-            body = await self._body(request, held)
-            tasks = [
-                asyncio.ensure_future(self._answer(kind, body, _client(request.scope))),
-                asyncio.ensure_future(request.receive()),  # after the body, only a disconnect can be received
-                asyncio.ensure_future(self._stopped.wait()),
-            ]
-            answer, gone, stopped = tasks
+        body = bytearray()
+        try:
+            await self._read(request, body)
+            answer = asyncio.create_task(self._answer(kind, bytes(body), _client(request.scope)))
+            gone = asyncio.ensure_future(request.receive())  # after the body, only a disconnect can be received
+            self._answers.add(answer)
             try:
-                await asyncio.wait(tasks, timeout=self._limits.seconds, return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait(
+                    (answer, gone), timeout=self._limits.seconds, return_when=asyncio.FIRST_COMPLETED
+                )
+                if answer.cancelled():
+                    raise _stopping()
                 if answer.done():
                     return _json(answer.result())
                 if gone.done():
                     raise ClientDisconnect
-                if stopped.done():
-                    raise _stopping()
                 raise Busy(self._desk.advice())
             finally:
-                for task in tasks:
-                    task.cancel()
+                self._answers.remove(answer)
+                answer.cancel()
+                gone.cancel()
+        finally:
+            self._bodies -= len(body)
 
     async def _answer(self, kind: str, body: bytes, client: str) -> bytes:
         """Answer light requests here, and heavy ones in the other process; large bodies are heavy unread."""
@@ -183,24 +189,8 @@ class _Endpoints:
             return await self._heavy.answer(kind, body, client)
         return await self._desk.answer(asked, client)
 
-    @contextmanager
-    def _holding(self) -> Iterator[Callable[[int], None]]:
-        """Count the bytes of a body, as they are added, among those of all requests until the end."""
-        held = 0
-
-        def add(count: int) -> None:
-            nonlocal held
-            held += count
-            self._bodies += count
-            if self._bodies > BODIES * self._limits.body:
-                raise Busy(1)
-
-        try:
-            yield add
-        finally:
-            self._bodies -= held
-
-    async def _body(self, request: Request, held: Callable[[int], None]) -> bytes:
+    async def _read(self, request: Request, body: bytearray) -> None:
+        """Add the bytes of a request's body, and count them among those of all requests."""
         media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if media != "application/json":  # a page of another site cannot send this without asking first
             raise Refused(415, f"the content type should be application/json and is {media or 'missing'}")
@@ -210,17 +200,18 @@ class _Endpoints:
         if announced.isdecimal() and int(announced) > most:
             raise too_large
 
-        async def read() -> bytes:
-            body = bytearray()
+        async def read() -> None:
+            nonlocal body
             async for chunk in request.stream():
                 body += chunk
-                held(len(chunk))
+                self._bodies += len(chunk)
                 if len(body) > most:
                     raise too_large
-            return bytes(body)
+                if self._bodies > BODIES * most:
+                    raise Busy(1)
 
         try:
-            return await asyncio.wait_for(read(), self._limits.patience)
+            await asyncio.wait_for(read(), self._limits.patience)
         except (asyncio.TimeoutError, TimeoutError):
             raise Refused(408, f"the body did not arrive within {self._limits.patience:g} s") from None
 

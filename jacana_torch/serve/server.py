@@ -20,6 +20,8 @@ from .app import Application
 from .connections import Connections, Protocol
 
 IDLE = 15  # seconds that a connection may be idle between two requests
+WAITING = 1024  # connections that the system holds until they are accepted
+AT_ONCE = 32  # connections that are accepted before anything else is done
 SPARE = 64  # files besides connections: models, resources, pipes
 STOPS = (signal.SIGINT, signal.SIGTERM)
 
@@ -28,7 +30,7 @@ def listening(host: str, port: int) -> socket.socket:
     """Bind a socket to the address; port 0 picks any free one."""
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        return socket.create_server(address[:2], family=family, backlog=1024)
+        return socket.create_server(address[:2], family=family, backlog=WAITING)
     except (OSError, OverflowError) as error:
         why = (error.strerror if isinstance(error, OSError) else None) or error
         raise ConfigError(
@@ -65,6 +67,7 @@ def server(app: Application, limits: Limits) -> uvicorn.Server:
         log_config=None,
         log_level="error",  # whoever sends bad requests would fill the log
         access_log=False,
+        backlog=AT_ONCE,
         server_header=False,
         proxy_headers=False,
         timeout_keep_alive=IDLE,
@@ -77,6 +80,12 @@ class _Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, app: Application) -> None:
         super().__init__(config)
         self._app = app
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen; asyncio takes the number of connections that it accepts at once for the length of the queue."""
+        await super().startup(sockets)
+        for listener in sockets or ():
+            listener.listen(WAITING)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Accept nothing more, and give what was accepted a few seconds; who does not read by then is dropped."""
