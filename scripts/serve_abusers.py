@@ -220,13 +220,14 @@ async def malformed(attack: Attack) -> None:
 
 
 async def greedy(attack: Attack) -> None:
-    """64 connections that ask for small alignments without a pause."""
+    """64 connections that ask for small alignments, or for the largest light ones, without a pause."""
+    asked = [*attack.known["small"], *attack.known["medium"]]
 
     async def stay(draw: random.Random) -> None:
         reader, writer = await attack.connection()
         try:
             while time.monotonic() < attack.end:
-                one = draw.choice(attack.known["small"])
+                one = draw.choice(asked)
                 body = json.dumps(one["body"]).encode()
                 attack.tally.requests += 1
                 writer.write(attack.allowed(one["path"], len(body)) + body)

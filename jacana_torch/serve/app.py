@@ -201,9 +201,8 @@ class _Endpoints:
             raise too_large
 
         async def read() -> None:
-            nonlocal body
             async for chunk in request.stream():
-                body += chunk
+                body.extend(chunk)
                 self._bodies += len(chunk)
                 if len(body) > most:
                     raise too_large
