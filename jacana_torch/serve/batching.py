@@ -151,7 +151,7 @@ class Batcher(Generic[Key, Item, Result]):
                 await self._answer(parts)
 
     def _next_batch(self) -> list[list[_Part[Key, Item, Result]]]:
-        """Take jobs up to the budget; return those of each key, the cheapest key first.
+        """Take jobs up to the budget; return those of each key, the smallest first.
 
         Half of the budget belongs to the first job, half or more to the others, which do not wait for an item
         that is above it. Unfinished jobs go to the end of the queue.
@@ -168,7 +168,7 @@ class Batcher(Generic[Key, Item, Result]):
             if job.waiting:
                 self._jobs.append(job)
             batch[job.key, part.cost > BUDGET].append(part)
-        return sorted(batch.values(), key=lambda parts: sum(part.cost for part in parts))
+        return sorted(batch.values(), key=lambda parts: max(part.cost for part in parts))
 
     def _in_order(self) -> Iterator[_Job[Key, Item, Result]]:
         """Yield the job that waits longest, and then the cheapest of each client in turn."""

@@ -130,17 +130,24 @@ def test_a_batch_keeps_to_its_budget(monkeypatch):
     assert run(what, cost=lambda key, item: item) == [[4, 4], [4, 4], [4, 4], [4, 4], [50]]
 
 
-def test_cheap_jobs_overtake_expensive_ones_that_are_done_all_the_same(monkeypatch):
+@pytest.mark.parametrize(
+    ("large", "wanted"),
+    [
+        (9, [[2, 2], [9], [2, 2], [9], [2, 2], [9], [2, 2], [9]]),
+        (4, [[2, 2, 2], [4], [2, 2, 2], [4], [2, 2], [4], [4]]),
+    ],
+)
+def test_cheap_jobs_overtake_expensive_ones_that_are_done_all_the_same(monkeypatch, large, wanted):
+    """Each batch has the longest waiting job, and cheap ones for the rest of the budget or half of it."""
     monkeypatch.setattr(batching, "BUDGET", 10)
 
     async def what(batcher, worker):
-        tasks = await queued(batcher, worker, *(("a", [9]) for _ in range(4)), *(("b", [2]) for _ in range(8)))
+        tasks = await queued(batcher, worker, *(("a", [large]) for _ in range(4)), *(("b", [2]) for _ in range(8)))
         worker.let.set()
         await asyncio.gather(*tasks)
-        return [item for _, items in worker.batches[1:] for item in items]
+        return [items for _, items in worker.batches[1:]]
 
-    # Each batch has the longest waiting job and cheap ones up to the budget.
-    assert run(what, cost=lambda key, item: item) == [2, 2, 9, 2, 2, 9, 2, 2, 9, 2, 2, 9]
+    assert run(what, cost=lambda key, item: item) == wanted
 
 
 def test_clients_take_turns(monkeypatch):

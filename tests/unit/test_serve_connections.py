@@ -102,10 +102,20 @@ def test_large_answers_before_a_close_leave_no_traceback(slow, caplog):
         b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
         b"POST /align HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n",
         HEAD + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n",
+        HEAD.replace(b"json", b"xml") + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n",
         HEAD + b"Transfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\nzz\r\n\r\n",
         b"GET /" + b"a" * 200_000 + b" HTTP/1.1\r\nHost: x\r\n\r\n",
     ],
-    ids=["TLS", "no host", "two hosts", "a negative length", "no chunk", "two lengths", "a long path"],
+    ids=[
+        "TLS",
+        "no host",
+        "two hosts",
+        "a negative length",
+        "no chunk",
+        "refused twice",
+        "two lengths",
+        "a long path",
+    ],
 )
 def test_what_is_no_http_is_refused(slow, sent, caplog):
     caplog.set_level(logging.INFO)

@@ -45,11 +45,14 @@ def serving(model, *options: str):
         process.communicate()
 
 
+def children_of(process: subprocess.Popen) -> list[int]:
+    return list(map(int, Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()))
+
+
 def worker_of(process: subprocess.Popen) -> int:
-    """The worker's process id; 0 without one."""
-    path = Path(f"/proc/{process.pid}/task/{process.pid}/children")
-    children = path.read_text().split()
-    return int(children[0]) if children else 0
+    """The process id of the server's worker."""
+    (worker,) = children_of(process)  # 0 would be this process and all of its group
+    return worker
 
 
 @pytest.fixture(scope="module")
@@ -62,9 +65,9 @@ def test_heavy_answers_are_those_of_the_library(server, model):
     process, client = server
     loaded = persist.load(model)
     texts = [(pair["source"], pair["target"]) for pair in MANY["pairs"]]
-    assert not worker_of(process)
+    assert not children_of(process)
     found = client.post("/align", MANY).json["alignments"]
-    assert worker_of(process)
+    assert children_of(process)
     assert [one["sure"] for one in found] == [sorted(map(list, one.sure)) for one in loaded.align(texts)]
     links = client.post("/explain", {**LARGE, "top": 1}).json["links"]
     (wanted,) = loaded.align([(LARGE["source"], LARGE["target"])])
