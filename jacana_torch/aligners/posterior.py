@@ -18,7 +18,7 @@ import numpy as np
 
 from ..crf.kernel import Flat
 from ..crf.layout import Layout
-from ..crf.links import alignments_of, decoded, expected_f1_links, link_posteriors
+from ..crf.links import alignments_of, decoded, expected_f1_links, link_posteriors, unsettled
 from ..crf.scores import node_scores
 from ..errors import ConfigError
 from ..features.grid import Grid, grids
@@ -299,8 +299,14 @@ def aligned(
         if isinstance(join, Posterior):
             # Without confidences, only cells that may be links need an exact probability.
             least = 0.0 if confidence or join.decide == "f1" else join.threshold or combination.threshold
-            probability = combination.combine(*both.posteriors(precise=confidence), least)
-            found = alignments_of(both.grid, join.chosen(both.grid, probability, combination.threshold))
+            posteriors = both.posteriors(precise=confidence)
+            probability = combination.combine(*posteriors, least)
+            chosen = join.chosen(both.grid, probability, combination.threshold)
+            if len(some := unsettled(both.grid, chosen, posteriors[0])):
+                from .repeated import in_order  # ordinary text needs none of it
+
+                chosen = in_order(both.grid, some, chosen, *posteriors, combination.combine)
+            found = alignments_of(both.grid, chosen)
         else:
             found = list(starmap(join, zip(*both.links(), strict=True)))
             probability = combination.combine(*both.posteriors()) if confidence else np.zeros(0)

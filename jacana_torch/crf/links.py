@@ -60,6 +60,26 @@ def alignments_of(
     return out
 
 
+SURE = 0.5  # a word has a partner, whichever it is, if the posteriors of its links add up to this
+FEWEST = 2  # words that are lost, or links too many: a single one is nothing unusual
+
+
+def unsettled(g: Geometry, cells: np.ndarray, posterior: np.ndarray) -> np.ndarray:
+    """Return the pairs where several source words have a partner and no link, or links of both sides are too many.
+
+    `cells` are the links, `posterior` [C] is that of every cell.
+    """
+    pair = g.pair[cells]
+    rows = np.bincount(g.source_token[cells], minlength=g.n_tokens)
+    columns = np.bincount(g.target_start[pair] + g.n[cells], minlength=len(g.target_pair))
+    begin = g.cell_start[g.source_pair] + g.source_position * g.n_target[g.source_pair]
+    lost = (rows == 0) & (np.add.reduceat(posterior, begin) >= SURE)
+    several = []
+    for of, count in ((g.source_pair, lost), (g.source_pair, rows - 1), (g.target_pair, columns - 1)):
+        several.append(np.bincount(of, np.maximum(count, 0), len(g.n_source)) >= FEWEST)
+    return np.flatnonzero(several[0] | (several[1] & several[2]))
+
+
 def expected_f1_links(posteriors: Sequence[float] | np.ndarray) -> tuple[int, float, float]:
     """Return how many of the likeliest links to keep for the highest expected F1, were links independent.
 
