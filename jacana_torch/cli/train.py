@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import signal
+import sys
 
 ABOUT = "Train a model."
 EXAMPLES = """
 Everything after `train` goes to Hydra: overrides such as features.pos=null, --multirun, --cfg job,
---hydra-help, ... The last line of stdout is the model's directory. Ctrl-C keeps the best weights so far, prints
-how to resume from them, and exits with 130. Folders of your own configuration: --config-dir, or JACANA_CONF.
+--hydra-help, ... The last line of stdout is the model's directory. Folders of your own configuration:
+--config-dir, or JACANA_CONF.
+
+A run keeps a checkpoint. If it was killed, or its machine lost power, resume=FOLDER goes on from there: with the
+same settings, which need not be repeated, and to the same weights. Ctrl-C also keeps the best weights so far, and
+exits with 130.
 
 start=MODEL fine-tunes a trained model on other pairs; resume= continues an interrupted run. An existing model is
 replaced with overwrite=true alone.
@@ -19,7 +25,7 @@ examples:
   jacana-torch train experiment=msr data.root=~/corpora cv=5          cross-validate
   jacana-torch train -m experiment=msr cv=5 +sweep=l2                 one run for each value; see conf/sweep
   jacana-torch train experiment=msr 'features=[string,pos]'           choose feature families
-  jacana-torch train experiment=msr resume=runs/msr/...               resume a run
+  jacana-torch train resume=runs/msr/...                              resume an interrupted run or sweep
   jacana-torch train --cfg job                                        show the whole configuration and stop"""
 
 
@@ -30,5 +36,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from . import hydra
 
-    hydra.train(arguments.overrides)
+    before = signal.signal(signal.SIGTERM, _terminated)
+    try:
+        hydra.train(arguments.overrides)
+    finally:
+        signal.signal(signal.SIGTERM, before)
     return 0
+
+
+def _terminated(number: int, frame: object) -> None:
+    """End with what is unfinished removed, and the last state in the checkpoint."""
+    sys.exit(128 + number)

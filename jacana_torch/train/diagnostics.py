@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from ..aligners.base import Aligner, PosteriorOfCells, Prepares, Step
+from ..aligners.base import UNKEPT, Aligner, Checkpoint, PosteriorOfCells, Prepares, Step, TrainingReport
 from ..evaluate.calibration import Reliability, reliability
 from ..evaluate.scores import links_of
 from ..types import Alignment, Example
 from . import pictures
-from .loop import Scores, scores, symmetrized
+from .loop import Scores, alignment_of, scores, symmetrized, text_of
 from .tracking import Tracker
 
 log = logging.getLogger(__name__)
@@ -30,7 +30,8 @@ class Monitor:
     """A watcher of training, which logs the loss, and writes to a tracker if there is one.
 
     Every step writes the loss and the norm of the gradient. Every `every` steps and after the first (0: never)
-    come scores on `dev`, weights, and pictures of the first `examples` alignments.
+    come scores on `dev`, weights, and pictures of the first `examples` alignments. `phase` keeps the alignments of
+    the first direction, with which those of the second are joined.
     """
 
     tracker: Tracker | None
@@ -38,8 +39,14 @@ class Monitor:
     every: int = 10
     examples: int = 5
     links: str = "sure"
+    phase: Checkpoint = UNKEPT
     _found: dict[str, dict[int, list[Alignment]]] = field(default_factory=dict, repr=False)
     _prepared: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.tracker is not None and self.dev and (ended := self.phase.finished()) is not None:
+            known = {int(name): list(map(alignment_of, texts)) for name, texts in ended[0].items()}
+            self._found["forward"] = known
 
     def __call__(self, step: Step) -> None:
         due = self.every and (step.iteration == 1 or step.iteration % self.every == 0)
@@ -70,6 +77,9 @@ class Monitor:
         if step.part == "backward":
             found = [alignment.flip() for alignment in found]
         self._found.setdefault(step.part, {})[step.iteration] = found
+        if step.part == "forward":
+            by_iteration = self._found["forward"].items()
+            self.phase.finish({str(k): list(map(text_of, a)) for k, a in by_iteration}, TrainingReport())
         self._draw(tracker, step.part, found, self.dev, step.iteration)
         by_name = {step.part: found}
         forward = self._found.get("forward")

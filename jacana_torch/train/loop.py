@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from operator import attrgetter
@@ -9,7 +10,7 @@ from typing import cast
 
 import numpy as np
 
-from ..aligners.base import Aligner, Directional, Trainable, TrainingReport, Watcher
+from ..aligners.base import UNKEPT, Aligner, Checkpoint, Directional, Trainable, TrainingReport, Watcher, fit_phase
 from ..errors import ConfigError
 from ..evaluate import Score, score
 from ..symmetrize import functions
@@ -22,13 +23,17 @@ Predictions = dict[str, list[Alignment]]  # by the name of a symmetrizer, or und
 
 
 def fit(
-    aligner: Aligner, examples: Sequence[Example], dev: Sequence[Example] = (), watch: Watcher | None = None
+    aligner: Aligner,
+    examples: Sequence[Example],
+    dev: Sequence[Example] = (),
+    watch: Watcher | None = None,
+    phase: Checkpoint = UNKEPT,
 ) -> TrainingReport:
     """Train the aligner, if it is trainable, and log what the user should know of its report."""
     if not isinstance(aligner, Trainable):
         log.info("there is nothing to train in %s", type(aligner).__name__)
         return TrainingReport()
-    report = aligner.fit(examples, dev, watch)
+    report = fit_phase(aligner, examples, dev, watch, phase)
     if report.dropped_links:
         share = 100 * report.dropped_links / max(report.total_links, 1)
         log.info(
@@ -36,7 +41,7 @@ def fit(
             report.dropped_links, report.total_links, share,
         )  # fmt: skip
     if not report.converged and not report.interrupted:
-        log.warning("stopped before convergence: raise trainer.max_iterations or continue with resume=DIR")
+        log.warning("stopped before convergence: raise trainer.max_iterations")
     for note in report.notes:
         log.warning("%s", note)
     return report
@@ -92,6 +97,20 @@ def table(found: Scores) -> str:
     return "\n".join([*rows, any_score.signature("P,R,F1,exact")])
 
 
+def text_of(alignment: Alignment) -> str:
+    """An alignment as JSON, exactly."""
+    confidence = [[i, j, value] for (i, j), value in alignment.confidence.items()]
+    links = sorted(alignment.sure), sorted(alignment.possible)
+    return json.dumps([alignment.n_source, alignment.n_target, *links, confidence, alignment.score])
+
+
+def alignment_of(text: object) -> Alignment:
+    """The alignment that `text_of` made this of."""
+    m, n, *links, confidence, score = json.loads(str(text))
+    sure, possible = (frozenset((i, j) for i, j in kind) for kind in links)
+    return Alignment(m, n, sure, possible, {(i, j): value for i, j, value in confidence}, score)
+
+
 def folds(n: int, k: int, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Split n examples at random into k folds: the indices of the rest, and those of the fold."""
     if not 2 <= k <= n:
@@ -109,19 +128,28 @@ def cross_validate(
     seed: int = 1,
     links: str = "sure",
     each: Callable[[Aligner, list[Example], list[Alignment]], None] | None = None,
+    checkpoint: Checkpoint = UNKEPT,
 ) -> tuple[Scores, Predictions]:
     """Align every example by an aligner that was trained on the other folds: scores over all, and alignments.
 
     `make` builds an untrained aligner. `each` is called for each fold, with the trained aligner, the examples of
-    the fold and their alignments.
+    the fold and their alignments. Folds that an interrupted run ended are not trained and aligned again.
     """
     joined: dict[str, list[Alignment | None]] = {}
     for number, (train, test) in enumerate(folds(len(examples), k, seed), 1):
-        aligner = make()
-        if fit(aligner, [examples[i] for i in train]).interrupted:
-            raise KeyboardInterrupt
-        held_out = [examples[i] for i in test]
-        found = predictions(aligner, held_out)
+        aligner, phase = make(), checkpoint.phase(f"fold-{number}")
+        ended, held_out = phase.finished(), [examples[i] for i in test]
+        if ended is None or each is not None:
+            training = checkpoint.phase(f"fold-{number}-training")
+            if fit(aligner, [examples[i] for i in train], phase=training).interrupted:
+                raise KeyboardInterrupt
+        if ended is None:
+            found = predictions(aligner, held_out)
+            phase.finish(
+                {name: list(map(text_of, alignments)) for name, alignments in found.items()}, TrainingReport()
+            )
+        else:
+            found = {name: list(map(alignment_of, texts)) for name, texts in ended[0].items()}
         for name, alignments in found.items():
             of_all = joined.setdefault(name, [None] * len(examples))
             for i, alignment in zip(test, alignments, strict=True):

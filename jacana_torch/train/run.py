@@ -16,16 +16,18 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from .. import corpora
-from ..aligners.base import Aligner, Trainable, TrainingReport
+from ..aligners.base import Aligner, TrainingReport
 from ..annotate import Annotator
+from ..corpora import write
 from ..errors import ConfigError
+from ..evaluate import Score
 from ..model import persist
 from ..model.model import Model
 from ..types import Example, Sentence, SentencePair
 from ..util.build import build
 from . import data as dataset
 from . import loop
+from .checkpoint import Files, Phase, Record
 from .data import Dataset, annotated, checksums
 
 if TYPE_CHECKING:
@@ -43,7 +45,7 @@ _EXPECTED: Mapping[str, tuple[type, ...]] = {
     "description": (str,),
     "data.root": (str,), "data.train": (list,), "data.dev": (list,), "data.drop_ids": (list,),
     "data.sidecar": (list,), "data.limit": (int, _NULL), "trainer.threads": (int,),
-    "trainer.pull": (int, float),
+    "trainer.pull": (int, float), "trainer.checkpoint_seconds": (int, float),
     "logger.tensorboard": (bool,), "logger.every": (int,), "logger.examples": (int,),
 }  # fmt: skip
 
@@ -59,7 +61,8 @@ def train(
 
     `families` are the names that `drop` may hold, and `overrides` the command line of this run. `announce` gets
     the model's directory, or the run's directory after a cross-validation. Ctrl-C during training saves the best
-    weights so far, announces their directory, and is raised again.
+    weights so far, announces their directory, and is raised again. A run that was interrupted in any way goes on
+    from its checkpoint if the config names its folder as `resume`.
     """
     cfg = checked(config, families)
     if cfg["start"]:
@@ -68,29 +71,51 @@ def train(
         cfg = start.configured(cfg, overrides)
     torch.set_num_threads(max(1, cfg["trainer"]["threads"]))
     run = Run(cfg, Path(directory), list(overrides))
+    record = Record.of(cfg, run.directory)
     model = run.model
     if cfg["annotate"] and not run.sidecar:
         model.check()
     if not cfg["cv"]:
-        run.check_destination()
-    resumed = _resumed(run)
-    data = annotated(model, run.load(bool(model.requires)), run.sidecar)
-    if resumed is not None:
-        _check_same_pairs(run, resumed, data)
+        run.check_destination(record)
+    data = run.load(bool(model.requires))
+    files = record.begin(data, cfg["trainer"]["checkpoint_seconds"])
+    try:
+        if record.f1 is None:
+            record.end(_train(run, annotated(model, data, run.sidecar), record, files, announce).f1)
+        else:
+            log.info("%s: this run is done already", record.folder)
+    finally:
+        files.close(keep=record.f1 is None)
+    announce(str(run.directory if cfg["cv"] else run.destination))
+    if not cfg["cv"] and (files_read := persist.files_named(run.model_config)):
+        log.info("this model reads %s: to load it later, list them in JACANA_TRUST", ", ".join(files_read))
+    return float(record.f1 or 0.0)
+
+
+def _train(run: Run, data: Dataset, record: Record, files: Files, announce: Callable[[str], None]) -> Score:
+    """Train or cross-validate on annotated pairs; return the score of the aligner's own output."""
     log.info("%d pairs to train on, %d to score on", len(data.train), len(data.dev))
     _warn_if_seen(run, data)
     tracker = None
-    if cfg["logger"]["tensorboard"]:
+    if run.cfg["logger"]["tensorboard"]:
         from .tracking import TensorBoard
 
-        tracker = TensorBoard(directory)
+        tracker = TensorBoard(run.directory, record.resumed)
+        files.before = tracker.flush
     try:
-        found = _cross_validate(run, data, tracker) if cfg["cv"] else _fit(run, data, tracker, announce)
-        own = found[loop.output_name(model.aligner)]
+        phase = Phase(files, "training")
+        if run.cfg["cv"]:
+            found = _cross_validate(run, data, tracker, phase)
+        else:
+            found = _fit(run, data, tracker, phase, announce)
+        own = found[loop.output_name(run.model.aligner)]
         if tracker is not None:
             figures = {f"{name}_{key}": value for name, s in found.items()
                        for key, value in (("f1", s.f1), ("exact", s.exact))}  # fmt: skip
             tracker.outcome(run.settings(), {"f1": own.f1, "exact": own.exact, **figures})
+    except (KeyboardInterrupt, SystemExit):
+        log.warning("interrupted; to continue: %s", _to_continue(run, record))
+        raise
     finally:
         if tracker is not None:
             tracker.close()
@@ -98,10 +123,7 @@ def train(
     for name, score in found.items():
         figures_of[name] = score.to_dict()
     persist.write_json(run.directory / SCORES, figures_of)
-    announce(str(run.directory if cfg["cv"] else run.destination))
-    if not cfg["cv"] and (files := persist.files_named(run.model_config)):
-        log.info("this model reads %s: to load it later, list them in JACANA_TRUST", ", ".join(files))
-    return own.f1
+    return own
 
 
 def checked(config: Mapping[str, Any], families: Sequence[str]) -> dict[str, Any]:
@@ -124,8 +146,10 @@ def checked(config: Mapping[str, Any], families: Sequence[str]) -> dict[str, Any
         raise ConfigError(f"drop={unknown}: no such feature family; there are {', '.join(families)}")
     if cfg["cv"] is not None and cfg["cv"] < 2:
         raise ConfigError(f"cv={cfg['cv']}: at least two folds, or null to train one model")
-    if cfg["cv"] and cfg["resume"]:
-        raise ConfigError("resume continues one model, and cv trains others: leave one of them out")
+    if not 0 <= cfg["trainer"]["checkpoint_seconds"] < math.inf:
+        raise ConfigError(
+            f"trainer.checkpoint_seconds={cfg['trainer']['checkpoint_seconds']}: at least 0, and finite"
+        )
     return cfg
 
 
@@ -142,27 +166,6 @@ def _warn_if_seen(run: Run, data: Dataset) -> None:
     for name, seen in known.items():
         if text := said(name, seen, scored):
             log.warning("%s", text)
-
-
-def _resumed(run: Run) -> Path | None:
-    """Give the aligner the weights of the run that `resume` names, and return the directory of these."""
-    if not run.cfg["resume"]:
-        return None
-    from . import start
-
-    directory = start.resumable(run.cfg["resume"])
-    if isinstance(run.model.aligner, Trainable):
-        run.model.aligner.restore(persist.read_state(directory))
-    return directory
-
-
-def _check_same_pairs(run: Run, resumed: Path, data: Dataset) -> None:
-    before, now = persist.trained_on(resumed), checksums(data.train)
-    if before and not now <= before:
-        raise ConfigError(
-            f"resume={run.cfg['resume']}: {len(now - before)} of the training pairs are not those of the "
-            f"interrupted run; to train on other pairs: start={run.cfg['resume']}"
-        )
 
 
 @dataclass(frozen=True)
@@ -182,12 +185,11 @@ class Run:
     def destination(self) -> Path:
         return Path(self.cfg["output"]).expanduser() if self.cfg["output"] else self.directory / "model"
 
-    def check_destination(self) -> None:
+    def check_destination(self, record: Record) -> None:
         """Raise an error if the model would replace anything, but for a model that may be replaced."""
         persist.check_destination(self.destination)
-        given = (Path(self.cfg[key]).expanduser().resolve() for key in ("resume",) if self.cfg[key])
-        resumed = any(folder in (self.destination.resolve(), self.directory.resolve()) for folder in given)
-        if (self.destination / persist.CONFIG).exists() and not (self.cfg["overwrite"] or resumed):
+        own = record.resumed and record.held["output"] == str(self.destination.resolve())
+        if (self.destination / persist.CONFIG).exists() and not (self.cfg["overwrite"] or own):
             raise ConfigError(
                 f"{self.destination}: there is a model already; name another directory (output=DIR), or set "
                 "overwrite=true to replace it"
@@ -314,20 +316,28 @@ def _starts(config: Any) -> Iterator[str]:
             yield from _starts(value)
 
 
-def _fit(run: Run, data: Dataset, tracker: TensorBoard | None, announce: Callable[[str], None]) -> loop.Scores:
+def _to_continue(run: Run, record: Record) -> str:
+    """The command that continues an interrupted run."""
+    kept = run.directory / "model"
+    folder = kept if kept.is_dir() and run.directory == record.folder else record.folder
+    others = [item for item in run.overrides if not item.lstrip("+").startswith("resume=")]
+    return shlex.join(["jacana-torch", "train", *others, f"resume={folder}"])
+
+
+def _fit(
+    run: Run, data: Dataset, tracker: TensorBoard | None, phase: Phase, announce: Callable[[str], None]
+) -> loop.Scores:
     """Train, save, score, and save again with the scores: if scoring fails, the model is not lost."""
     logger, links, aligner = run.cfg["logger"], run.cfg["links"], run.model.aligner
     monitor = None
     if tracker is not None or logger["every"]:
         from .diagnostics import CellProbabilities, Monitor
 
-        monitor = Monitor(tracker, data.dev, logger["every"], logger["examples"], links)
-    report = loop.fit(aligner, data.train, data.dev, monitor)
+        monitor = Monitor(tracker, data.dev, logger["every"], logger["examples"], links, phase.phase("dev"))
+    report = loop.fit(aligner, data.train, data.dev, monitor, phase)
     if report.interrupted:  # not to `output`, which is for finished models
         kept = run.save(run.directory / "model", data.train, report)
-        others = [item for item in run.overrides if not item.lstrip("+").startswith("resume=")]
-        command = shlex.join(["jacana-torch", "train", *others, f"resume={kept}"])
-        log.warning("interrupted: the best weights so far are in %s; to continue: %s", kept, command)
+        log.warning("interrupted: the best weights so far are in %s", kept)
         announce(str(kept))
         raise KeyboardInterrupt
     run.save(run.destination, data.train, report)
@@ -347,7 +357,7 @@ def _fit(run: Run, data: Dataset, tracker: TensorBoard | None, announce: Callabl
     return found
 
 
-def _cross_validate(run: Run, data: Dataset, tracker: TensorBoard | None) -> loop.Scores:
+def _cross_validate(run: Run, data: Dataset, tracker: TensorBoard | None, phase: Phase) -> loop.Scores:
     """Score the training pairs by models that did not see them, and write their alignments."""
     cfg, links = run.cfg, run.cfg["links"]
     if data.dev:
@@ -358,11 +368,11 @@ def _cross_validate(run: Run, data: Dataset, tracker: TensorBoard | None) -> loo
 
         probabilities = CellProbabilities(links)
         each = probabilities.add
-    found, predicted = loop.cross_validate(run.untrained, data.train, cfg["cv"], cfg["seed"], links, each)
+    found, predicted = loop.cross_validate(run.untrained, data.train, cfg["cv"], cfg["seed"], links, each, phase)
     own = predicted[loop.output_name(run.model.aligner)]
     pairs = (example.pair for example in data.train)
     plain = (SentencePair(Sentence(p.source.tokens), Sentence(p.target.tokens), p.id) for p in pairs)
-    corpora.write(map(Example, plain, own), run.directory / "predictions.jsonl", "jsonl")
+    write(map(Example, plain, own), run.directory / "predictions.jsonl", "jsonl")
     if tracker is not None:
         probabilities.show(tracker)
         Monitor(tracker, examples=cfg["logger"]["examples"], links=links).show(tracker, own, data.train)

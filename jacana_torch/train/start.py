@@ -19,7 +19,7 @@ from ..model import persist
 log = logging.getLogger(__name__)
 
 CHAIN = "jacana_torch.aligners.crf.Crf"
-RUNS_OWN = ("threads", "pull")  # settings of the trainer that no aligner reads
+RUNS_OWN = ("threads", "pull", "checkpoint_seconds")  # settings of the trainer that no aligner reads
 START = ", or leave aligner= and experiment= out to keep the start's configuration"
 
 
@@ -72,19 +72,6 @@ def begin(aligner: Aligner, name: str, pull: float) -> None:
         raise ConfigError(f"start={name}: {error}") from None
     except (KeyError, TypeError, ValueError) as error:
         raise ConfigError(f"start={name}: these weights are of another kind of aligner ({error}){START}") from None
-
-
-def resumable(name: str) -> Path:
-    """The model of an interrupted run; an error for any other, which says what to do instead."""
-    directory = folder(name)
-    persist.read_config(directory)
-    signature = persist.read_signature(directory)
-    if not signature.get("interrupted") and signature.get("converged", True):
-        raise ConfigError(
-            f"resume={name}: its training was not interrupted, so there is nothing to resume; to train it "
-            f"further, also on other pairs: start={name}"
-        )
-    return directory
 
 
 def _set_families(aligner: dict[str, Any], cfg: Mapping[str, Any], given: Mapping[str, str]) -> None:

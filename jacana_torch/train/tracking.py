@@ -28,35 +28,64 @@ class Tracker(Protocol):
 
 
 class TensorBoard:
-    """A tracker that writes event files to `directory`; view them with `tensorboard --logdir runs`."""
+    """A tracker that writes event files to `directory`; view them with `tensorboard --logdir runs`.
 
-    def __init__(self, directory: str | Path) -> None:
+    That of a resumed run writes no step again that the directory has already.
+    """
+
+    def __init__(self, directory: str | Path, resumed: bool = False) -> None:
         from torch.utils.tensorboard import SummaryWriter
 
+        self._last = _last_steps(Path(directory)) if resumed else {}
         self._writer: Any = SummaryWriter(str(directory))
+
+    def _new(self, tag: str, step: int) -> bool:
+        return step > self._last.get(tag, -1)
 
     def scalars(self, values: Mapping[str, float], step: int) -> None:
         for name, value in values.items():
-            self._writer.add_scalar(name, value, step)
+            if self._new(name, step):
+                self._writer.add_scalar(name, value, step)
 
     def histogram(self, name: str, values: np.ndarray, step: int) -> None:
-        if len(values):
+        if len(values) and self._new(name, step):
             self._writer.add_histogram(name, values, step)
 
     def text(self, name: str, markdown: str, step: int) -> None:
-        self._writer.add_text(name, markdown, step)
+        if self._new(f"{name}/text_summary", step):
+            self._writer.add_text(name, markdown, step)
 
     def image(self, name: str, pixels: np.ndarray, step: int) -> None:
-        self._writer.add_image(name, pixels, step, dataformats="HWC")
+        if self._new(name, step):
+            self._writer.add_image(name, pixels, step, dataformats="HWC")
 
     def precision_recall(self, name: str, outcomes: np.ndarray, probabilities: np.ndarray, step: int) -> None:
-        self._writer.add_pr_curve(name, outcomes, probabilities, step)
+        if self._new(name, step):
+            self._writer.add_pr_curve(name, outcomes, probabilities, step)
 
     def outcome(self, settings: Mapping[str, Any], scores: Mapping[str, float]) -> None:
         """Hyperparameters and final scores, by which the HParams tab compares runs."""
+        if not self._new("outcome/f1", 0):
+            return
         self._writer.flush()  # these go to a second file, and a reader of that one no longer reads the first
         plain = {k: v if isinstance(v, (bool, int, float, str)) else str(v) for k, v in settings.items()}
         self._writer.add_hparams(plain, {f"outcome/{k}": float(v) for k, v in scores.items()}, run_name=".")
 
+    def flush(self) -> None:
+        """Write what waits: a checkpoint must not be ahead of its figures."""
+        self._writer.flush()
+
     def close(self) -> None:
         self._writer.close()
+
+
+def _last_steps(directory: Path) -> dict[str, int]:
+    """The last step of each tag in the event files of a directory; that of a killed run may be cut off."""
+    from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
+
+    last: dict[str, int] = {}
+    for path in sorted(directory.glob("events.out.tfevents.*")):
+        for event in EventFileLoader(str(path)).Load():
+            for value in event.summary.value:
+                last[value.tag] = max(event.step, last.get(value.tag, -1))
+    return last

@@ -245,7 +245,7 @@ def test_cross_validation_scores_every_pair_and_writes_predictions_but_no_model(
     assert "fold 5 of 5" in err and "5-fold cross-validation over 40 pairs" in err
     for bad in ("cv=1", "cv=41", "cv=x"):
         assert train(bad)[0] == 2
-    assert "leave one of them out" in train("cv=2", "resume=somewhere")[2]
+    assert "no such run" in train("cv=2", "resume=somewhere")[2]
 
 
 def test_the_score_is_what_a_sweep_maximises(train, files, capsys):
