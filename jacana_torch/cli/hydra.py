@@ -12,7 +12,7 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -23,7 +23,6 @@ from hydra.conf import HydraConf, JobConf
 from hydra.core.config_search_path import ConfigSearchPath
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
-from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.plugins import Plugins
 from hydra.errors import HydraException, MissingConfigException
 from hydra.plugins.search_path_plugin import SearchPathPlugin
@@ -76,7 +75,11 @@ def train(arguments: Sequence[str]) -> list[float]:
     sweep.
     """
     scores = []
-    for job in _run("train", _train, _resuming(arguments)):
+    if any(item.startswith("resume=") for item in arguments):
+        from . import resuming
+
+        arguments = resuming.completed(arguments)
+    for job in _run("train", _train, arguments):
         if job.score is not None:
             scores.append(job.score)
     return scores
@@ -136,47 +139,6 @@ def _train(job: _Job) -> float:
     if found := _unused(job):
         log.warning("this aligner does not read %s", ", ".join(found))
     return train(plain(job.cfg), job.directory, _families(job.cfg), job.overrides, _write_line)
-
-
-def _resuming(arguments: Sequence[str]) -> list[str]:
-    """Complete a command line that resumes a run, with the run's overrides, which Hydra kept, and its folder."""
-    given = {unread.key_of(item): item for item in arguments if not item.startswith("-")}
-    named = _value(given.get("resume", "resume=null"))
-    run = Path(named).expanduser() if isinstance(named, str) else Path()
-    if run.name in ("model", "checkpoint") and (run.parent / ".hydra").is_dir():
-        run = run.parent
-    sweep, single = run / "multirun.yaml", run / ".hydra" / "overrides.yaml"
-    if not isinstance(named, str) or not (sweep.is_file() or single.is_file()):
-        return list(arguments)
-    before: Any = OmegaConf.load(sweep).hydra.overrides.task if sweep.is_file() else OmegaConf.load(single)
-    added = [item for item in before if unread.key_of(item) not in given]
-    if sweep.is_file():
-        _check_sweep(named, list(before), given.values())
-        added += [] if {"-m", "--multirun"} & set(arguments) else ["--multirun"]
-    own = "hydra.sweep.dir" if sweep.is_file() else "hydra.run.dir"
-    if own not in given:
-        quoted = str(run).replace("\\", "\\\\").replace("'", "\\'")
-        added.append(f"{own}='{quoted}'")
-        # What Hydra kept of the run stays as it is, whatever else this command line says.
-        added += [] if sweep.is_file() else ["hydra.output_subdir=null"]
-    return [*added, *arguments]
-
-
-def _check_sweep(named: str, before: Sequence[str], given: Iterable[str]) -> None:
-    """Raise an error for overrides that a resumed sweep did not begin with: its jobs would be others."""
-    for item in given:
-        if item not in before and not unread.key_of(item).startswith(("resume", "hydra.", "logger")):
-            raise ConfigError(
-                f"resume={named}: the sweep did not begin with {item}, but with {shlex.join(before)}: leave it out"
-            )
-
-
-def _value(override: str) -> Any:
-    """Return the value of an override, as Hydra reads it."""
-    try:
-        return OverridesParser.create().parse_overrides([override])[0].value()
-    except HydraException:  # Hydra reports it when it composes the configuration
-        return None
 
 
 def _compare(job: _Job) -> None:
@@ -301,7 +263,7 @@ def _unused(job: _Job) -> list[str]:
         if (
             name.startswith(("trainer.", "symmetrize"))
             and f"${{{referred}}}" not in text
-            and name != "trainer.threads"
+            and name not in ("trainer.threads", "trainer.checkpoint_seconds")
         ):
             found.append(name)
     return found

@@ -23,7 +23,7 @@ import numpy as np
 
 from ..aligners.base import Arrays, State, TrainingReport
 from ..errors import ConfigError, JacanaError
-from ..model import persist
+from ..model.saving import CONFIG, write_json
 from ..resources.unfinished import put_in_place, sweep, try_lock, unfinished
 from ..types import Example
 from ..version import __version__
@@ -223,7 +223,7 @@ class Record:
             shutil.rmtree(self.folder / FOLDER, ignore_errors=True)
         files = Files(self.folder / FOLDER, seconds)
         self.held["pairs"] = pairs
-        persist.write_json(self.folder / RECORD, self.held)
+        write_json(self.folder / RECORD, self.held)
         return files
 
     @property
@@ -234,7 +234,7 @@ class Record:
     def end(self, f1: float) -> None:
         """Write how the run ended."""
         self.held["f1"] = f1
-        persist.write_json(self.folder / RECORD, self.held)
+        write_json(self.folder / RECORD, self.held)
 
 
 def _output(config: Mapping[str, Any], directory: Path) -> str:
@@ -260,7 +260,9 @@ def _resumable(given: str) -> Path:
         folder = folder.parent
     if _is_run(folder):
         return folder
-    if any((model / persist.CONFIG).is_file() for model in (persist.locate(given), folder / "model")):
+    from ..model.persist import locate
+
+    if any((model / CONFIG).is_file() for model in (locate(given), folder / "model")):
         raise _not_interrupted(given)
     raise ConfigError(f"resume={given}: there is no such run; name the folder of one, as in runs/NAME/DATE")
 

@@ -21,7 +21,7 @@ from ..annotate import Annotator
 from ..corpora import write
 from ..errors import ConfigError
 from ..evaluate import Score
-from ..model import persist
+from ..model import saving
 from ..model.model import Model
 from ..types import Example, Sentence, SentencePair
 from ..util.build import build
@@ -87,7 +87,7 @@ def train(
     finally:
         files.close(keep=record.f1 is None)
     announce(str(run.directory if cfg["cv"] else run.destination))
-    if not cfg["cv"] and (files_read := persist.files_named(run.model_config)):
+    if not cfg["cv"] and (files_read := saving.files_named(run.model_config)):
         log.info("this model reads %s: to load it later, list them in JACANA_TRUST", ", ".join(files_read))
     return float(record.f1 or 0.0)
 
@@ -122,7 +122,7 @@ def _train(run: Run, data: Dataset, record: Record, files: Files, announce: Call
     figures_of: dict[str, Any] = {}
     for name, score in found.items():
         figures_of[name] = score.to_dict()
-    persist.write_json(run.directory / SCORES, figures_of)
+    saving.write_json(run.directory / SCORES, figures_of)
     return own
 
 
@@ -155,7 +155,7 @@ def checked(config: Mapping[str, Any], families: Sequence[str]) -> dict[str, Any
 
 def _warn_if_seen(run: Run, data: Dataset) -> None:
     """Say it if scored pairs are also trained on: by this run, or by the models that it starts from."""
-    known = {str(folder): persist.trained_on(folder) for folder in run.starts()}
+    known = run.starts()
     scored = [example.pair for example in (data.train if run.cfg["cv"] else data.dev)]
     if data.dev and not run.cfg["cv"]:
         known["this model"] = checksums(data.train)
@@ -187,9 +187,9 @@ class Run:
 
     def check_destination(self, record: Record) -> None:
         """Raise an error if the model would replace anything, but for a model that may be replaced."""
-        persist.check_destination(self.destination)
+        saving.check_destination(self.destination)
         own = record.resumed and record.held["output"] == str(self.destination.resolve())
-        if (self.destination / persist.CONFIG).exists() and not (self.cfg["overwrite"] or own):
+        if (self.destination / saving.CONFIG).exists() and not (self.cfg["overwrite"] or own):
             raise ConfigError(
                 f"{self.destination}: there is a model already; name another directory (output=DIR), or set "
                 "overwrite=true to replace it"
@@ -276,18 +276,19 @@ class Run:
             "exact": exact,
             "overrides": self.overrides,
         }
-        seen = checksums(trained).union(*(persist.trained_on(folder) for folder in self.starts()))
+        seen = checksums(trained).union(*self.starts().values())
         about |= {"model": self.model_config}
-        return persist.save(self.model, directory, about, {**signature, **persist.signed(seen)}, durable=True)
+        return saving.save(self.model, directory, about, {**signature, **saving.signed(seen)}, durable=True)
 
-    def starts(self) -> list[Path]:
-        """The directories of the models that this one starts from, as a whole or in part."""
+    def starts(self) -> dict[str, frozenset[int]]:
+        """The models that this one starts from, as a whole or in part: the checksums of their training pairs."""
         given = list(filter(None, [self.cfg["start"], *_starts(self.model_config["aligner"])]))
         if not given:
-            return []
+            return {}
+        from ..model.persist import trained_on
         from . import start
 
-        return list(map(start.folder, given))
+        return {str(folder): trained_on(folder) for folder in map(start.folder, given)}
 
 
 def _without(config: Any, dropped: set[str]) -> Any:

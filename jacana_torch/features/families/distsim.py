@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
 
-from ... import resources
 from ...errors import ConfigError
+from ...resources import vectors as opened
 from ...resources.catalogue import CATALOGUE
 from ...util.build import Items, OnDisk, Positive, Within
 from ..api import Block, NodeBlocks, prefixed
@@ -76,7 +76,7 @@ class DistSim:
     def word_blocks(self, pairs: WordPairs) -> tuple[Block, ...]:
         blocks, same = [], identical(pairs)
         for which in self.vectors:
-            store = resources.vectors(which)
+            store = opened(which)
             raw, known = raw_cosine(store, pairs), _rows(store, pairs.lexicon) >= 0
             unlike = np.where(same, 0.0, np.maximum(raw, 0.0))
             left, right = known[pairs.left], known[pairs.right]
@@ -107,7 +107,7 @@ class DistSim:
             for blocks, more in zip((link, null), corpus_blocks(grid, self.counts), strict=True):
                 blocks += more
         for which in self.vectors:
-            store, place, prefix = resources.vectors(which), grid.padded().place, f"static.{label_of(which)}."
+            store, place, prefix = opened(which), grid.padded().place, f"static.{label_of(which)}."
             shared = {"best": _competition, "phrase": _phrases} if self.phrases else {"best": _competition}
             for name, columns in shared.items():
                 names, table = grid.shared_columns(("vectors", name, which), partial(columns, grid, store))
