@@ -34,6 +34,7 @@ LONGEST_MESSAGE = 600
 # Errors of a whole file, which no line can be named for.
 WHOLE_FILE = re.compile(
     r"the gzip data is damaged|this is UTF-16|cannot tell the format|this could be|\w+ holds links without"
+    r"|has \d+ pairs, and gold has|pair \d+ .*has no alignment|the (source|target) of pair \d+ .*has \d+ tokens"
 )
 WRITTEN = corpora.formats(corpora.can_write)
 # The formats that hold everything that a corpus says.
@@ -236,6 +237,20 @@ def check_read_back(examples: Sequence[Example], once: bytes, format: str, count
     say("changed", written(found, format) == once, f"{format} is written differently when it is read back")
 
 
+def check_predictions(check: Check, data: bytes) -> None:
+    """Read a document as predictions for gold pairs: an alignment for each, or one error."""
+    try:
+        with check.timed("matching"):
+            found = corpora.align_to(ALIGNED, io.BytesIO(data))
+    except CorpusError as error:
+        check.report(0, 1)
+        located(error, "<stream>")
+        return
+    check.report(len(found), 0)
+    wanted = [(len(example.pair.source), len(example.pair.target)) for example in ALIGNED]
+    say("lost", [(one.n_source, one.n_target) for one in found] == wanted, f"{found}")
+
+
 # ---- sidecars
 
 
@@ -315,6 +330,7 @@ def targets() -> dict[str, Target]:
             found.append(Target(f"{name} beside its text", tuple(links_alone(name)), beside))
     every = tuple(seed for target in found for seed in target.seeds)
     found.append(Target("guessed", every, partial(check_corpus, format=None)))
+    found.append(Target("predictions", (*every, *(written(ALIGNED, name) for name in WRITTEN)), check_predictions))
     found.append(Target("text of two files", TAGGED[:1], check_two_files))
     for name in READERS:
         found.append(Target(name, tuple(sidecars(name)), partial(check_sidecar, name=name)))

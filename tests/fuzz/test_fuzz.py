@@ -28,7 +28,8 @@ def tallies():
 def test_mutated_documents(name, tmp_path, tallies):
     tallies[name] = fuzz_checks.run(TARGETS[name], range(INPUTS), tmp_path)
     assert tallies[name].failures == [], f"python -m tests.fuzz --only {name!r} --input N shows one of them"
-    assert min(tallies[name].read, tallies[name].refused + tallies[name].partly) > INPUTS // 20, "no fair mixture"
+    bad = tallies[name].refused + tallies[name].partly
+    assert min(tallies[name].read, bad) > INPUTS // 50, "no fair mixture"
 
 
 @pytest.mark.parametrize("name", FOUND)
@@ -41,7 +42,7 @@ def test_what_was_once_found(name, tmp_path):
 def test_seeds_are_valid(name, tmp_path):
     tally = fuzz_checks.run_on(TARGETS[name], enumerate(TARGETS[name].seeds), tmp_path)
     assert tally.failures == []
-    assert not tally.bad or name == "guessed"  # which also gets links without text
+    assert not tally.bad or name in ("guessed", "predictions")  # which also get other documents
 
 
 def test_every_format_and_every_sidecar_is_a_target():
