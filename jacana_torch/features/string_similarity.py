@@ -22,6 +22,7 @@ FORM = WordKey(matching_form)  # the word as features compare it: PTB escapes an
 MEASURES = (
     "jaro_winkler", "dice", "hamming", "jaccard", "levenshtein", "ngram3", "ngram4", "prefix", "suffix",
 )  # fmt: skip
+SAME = 2.0
 _LONG = 40  # letters; longer words would widen the rows of all others
 _HYPHEN = re.compile(".-.", re.DOTALL)  # inside a word
 _FIRST, _LAST = itemgetter(slice(None, 1)), itemgetter(slice(-1, None))
@@ -103,13 +104,11 @@ def base_of(pairs: WordPairs) -> np.ndarray:
 
 
 def best_of(pairs: WordPairs) -> np.ndarray:
-    """[U] the largest of the MEASURES, 1 for the same word."""
-    return np.where(same_word(pairs), 1.0, similarities(pairs).max(axis=1, initial=0.0))
+    """[U] the largest of the MEASURES; SAME, which is more than 1, for the same word."""
+    return np.where(same_word(pairs), SAME, similarities(pairs).max(axis=1, initial=0.0))
 
 
 base_similarity = Signal("string.base", FORM, base_of)
-identical_words = Signal("string.identical", FORM, identical)
-same_words = Signal("string.same", FORM, same_word)
 best_measure = Signal("string.best", FORM, best_of)
 
 

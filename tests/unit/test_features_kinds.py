@@ -23,6 +23,7 @@ from jacana_torch.features.families.kinds import (
 )
 from jacana_torch.features.grid import Grid
 from jacana_torch.features.wordlists import FUNCTION_KINDS, FUNCTION_WORDS
+from jacana_torch.features.words import Lexicon
 from jacana_torch.types import Sentence, SentencePair
 
 
@@ -106,7 +107,7 @@ def test_words_by_hand():
         "The determiner n't auxiliary of preposition HERS pronoun because function , comma ! stop ( punct".split()
     )
     words += "3.5 number Anna name hen content".split()
-    assert [WORD_KINDS[kind] for kind in word_kinds(words[::2])] == words[1::2]
+    assert [WORD_KINDS[kind] for kind in word_kinds(Lexicon(words[::2]))] == words[1::2]
 
 
 def test_classes_of_function_words_do_not_overlap():

@@ -22,7 +22,7 @@ from ...util.build import Items, OnDisk, Positive, Within
 from ..api import Block, NodeBlocks, prefixed
 from ..grid import Grid, Named
 from ..padded_grid import COLUMN, ROW, table_of
-from ..string_similarity import FORM, identical, identical_words
+from ..string_similarity import FORM, base_similarity, identical
 from ..words import Lexicon, Signal, WordKey, WordPairs
 
 if TYPE_CHECKING:
@@ -162,7 +162,7 @@ def _cosines(store: Vectors, lexicon: Lexicon, left: np.ndarray, right: np.ndarr
 def _cells(grid: Grid, store: Vectors) -> tuple[np.ndarray, np.ndarray]:
     """[C] the cosine of each cell's words, 0 if one is unknown; [C] whether they are identical."""
     raw = grid.per_cell(Signal(("vectors.raw", store.path), FORM, partial(raw_cosine, store)))
-    return raw, grid.per_cell(identical_words) > 0
+    return raw, grid.per_cell(base_similarity) >= 1
 
 
 def _competition(grid: Grid, store: Vectors) -> Named:

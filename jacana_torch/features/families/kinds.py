@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from typing import Annotated
 
@@ -18,14 +19,19 @@ from ...util.build import INTERNAL
 from ...util.geometry import nearest
 from ..api import Block, Grouped, NodeBlocks, prefixed
 from ..grid import Grid
-from ..string_similarity import FORM, base_of, base_similarity
+from ..string_similarity import FORM, base_of, base_similarity, of_lower_case
 from ..wordlists import FUNCTION_KINDS, IS_CONTENT, WORD_CLASSES, word_classes
-from ..words import Signal, WordPairs
+from ..words import Lexicon, Signal, WordPairs
 from .context import Context, Window
 
 _STOPS = frozenset(".!?;:")
 # In this order: two identical words of different classes (`US` and `us`) count as the first of them.
 WORD_KINDS = ("comma", "stop", *FUNCTION_KINDS, *WORD_CLASSES)
+_LISTED = {
+    word: WORD_KINDS.index(name)
+    for name, words in {"comma": ",", "stop": _STOPS, **FUNCTION_KINDS}.items()
+    for word in words
+}
 _IS_FUNCTION = np.isin(WORD_KINDS, ("function", *FUNCTION_KINDS))
 _IS_PUNCT = np.isin(WORD_KINDS, ("comma", "stop", "punct"))
 ALIKE = (*map("{0}={0}".format, WORD_KINDS), "name~name", "word~word")
@@ -107,18 +113,16 @@ def _index_of(cells: np.ndarray, size: int) -> np.ndarray:
 # Classes of word pairs
 
 
-def word_kinds(words: Sequence[str]) -> np.ndarray:
+def word_kinds(lexicon: Lexicon) -> np.ndarray:
     """[W] which of the WORD_KINDS each word belongs to."""
-    kinds = WORD_KINDS.index(WORD_CLASSES[0]) + word_classes(words)
-    lower, special = list(map(str.lower, words)), {"comma": {","}, "stop": _STOPS, **FUNCTION_KINDS}
-    for name, members in special.items():
-        kinds[list(map(members.__contains__, lower))] = WORD_KINDS.index(name)
-    return kinds
+    listed = lexicon.attribute("kinds", partial(of_lower_case, _LISTED.get, dtype=float))
+    kinds = WORD_KINDS.index(WORD_CLASSES[0]) + lexicon.attribute("class", word_classes)
+    return np.where(np.isnan(listed), kinds, listed).astype(np.int64)
 
 
 def _kinds(pairs: WordPairs) -> np.ndarray:
     """[U] which of KINDS: by the words if they are identical, by their classes if not."""
-    of_word = pairs.lexicon.attribute("kinds", word_kinds)
+    of_word = word_kinds(pairs.lexicon)
     left, right, base = of_word[pairs.left], of_word[pairs.right], base_of(pairs)
     function = _IS_FUNCTION[left].astype(np.int64) + _IS_FUNCTION[right]
     name, number = WORD_KINDS.index("name"), WORD_KINDS.index("number")

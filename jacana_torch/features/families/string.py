@@ -18,14 +18,13 @@ from ..grid import Grid, Named
 from ..string_similarity import (
     FORM,
     MEASURES,
+    SAME,
     base_similarity,
     best_measure,
     best_of,
     identical,
-    identical_words,
     of_lower_case,
     same_word,
-    same_words,
     similarities,
 )
 from ..wordlists import (
@@ -78,15 +77,11 @@ class String:
 
     def __call__(self, grid: Grid) -> NodeBlocks:
         """Acronyms; and evidence of NULL: the word's class, and how good its best partner would be."""
-        same_ci, same, best = (
-            grid.row_max(grid.per_cell(identical_words)),
-            grid.row_max(grid.per_cell(same_words)),
-            grid.row_max(grid.per_cell(best_measure)),
-        )
-        base = grid.per_cell(base_similarity)
+        base, best = grid.per_cell(base_similarity), grid.row_max(grid.per_cell(best_measure))
+        alike, same, best = grid.row_max(base) >= 1, best == SAME, np.minimum(best, 1.0)
         column_best = grid.column_max(base)[grid.target_token]
         competitor = grid.row_max(np.where(base > 0, column_best - base, 0.0))
-        values = np.column_stack([np.ones(len(best)), same_ci, same, best, 1.0 - same, best < 0.5, competitor])
+        values = np.column_stack([np.ones(len(best)), alike, same, best, ~same, best < 0.5, competitor])
         words = grid.words(FORM)
         classes = words.lexicon.attribute("class", word_classes)[words.source]
         own = partial(_own_columns, prefix="word=", classes=WORD_CLASSES)
@@ -94,14 +89,19 @@ class String:
         null = (
             Block(NULL_COLUMNS, values),
             Block(prefixed("class=", WORD_CLASSES), None, classes),
-            Block(prefixed("unmatched=", WORD_CLASSES), None, np.where(same > 0, -1, classes)),
+            Block(prefixed("unmatched=", WORD_CLASSES), None, np.where(same, -1, classes)),
             Block(names, None, number[words.source]),
         )
         return NodeBlocks((Block(("acronym",), _acronyms(grid)[:, None]),), null)
 
     def _similarity(self, pairs: WordPairs) -> Named:
         """Names and a table [U, K] of what is the same for two words in either order."""
-        measures, same, alike, best = similarities(pairs), same_word(pairs), identical(pairs), best_of(pairs)
+        measures, same, alike, best = (
+            similarities(pairs),
+            same_word(pairs),
+            identical(pairs),
+            np.minimum(best_of(pairs), 1.0),
+        )
         columns = dict(zip(MEASURES, measures.T, strict=True))
         columns |= {"identical": pairs.left == pairs.right, "identical_ci": alike, "same_word": same}
         columns["same_word_only"] = same & ~alike
@@ -129,7 +129,6 @@ class String:
         return tuple(columns), table.T
 
 
-@lru_cache(maxsize=1 << 13)
 def _phonetic(word: str) -> str:
     import jellyfish
 
