@@ -18,10 +18,10 @@ import re
 import select
 import stat
 import sys
-import tempfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from pathlib import Path
 from typing import IO, Any, TypeVar
 
 from ..errors import CorpusError, quote
@@ -235,20 +235,18 @@ def _replacing(path: str, name: str) -> Iterator[IO[bytes]]:
             with open(path, "wb") as stream:
                 yield stream
             return
-        handle, temporary = tempfile.mkstemp(prefix=".", suffix=".part", dir=os.path.dirname(path))
-        try:
-            with os.fdopen(handle, "wb") as stream:
+        from ..resources.unfinished import unfinished  # not needed to read, or to write to stdout
+
+        with unfinished(Path(path).parent) as part:
+            with open(part, "wb") as stream:
                 if name.endswith(".gz"):
                     # Neither time nor name inside: the same corpus gives the same bytes.
                     with gzip.GzipFile("", "wb", fileobj=stream, mtime=0) as packed:
                         yield packed  # type: ignore[misc]
                 else:
                     yield stream
-            os.chmod(temporary, stat.S_IMODE(mode) if mode is not None else 0o666 & ~_umask())
-            os.replace(temporary, path)
-        except BaseException:
-            os.unlink(temporary)
-            raise
+            part.chmod(stat.S_IMODE(mode) if mode is not None else 0o666 & ~_umask())
+            os.replace(part, path)
     except BrokenPipeError:
         raise
     except OSError as error:
