@@ -331,7 +331,7 @@ def fit_phase(
 def words_in(state: State, name: str) -> list[str]:
     """A list of words of a state; ConfigError if it is none."""
     value = state[name]
-    if isinstance(value, np.ndarray) or not all(type(word) is str for word in value):
+    if isinstance(value, np.ndarray) or not set(map(type, value)) <= {str}:
         raise ConfigError(f"{name!r} should be a list of words, and is a {type(value).__name__}")
     return list(value)
 

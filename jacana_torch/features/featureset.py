@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -110,23 +111,30 @@ class FeatureSet:
         `pruned` columns may be all of a family. `others` are families that are not of this set. Without `edges`,
         only node families need columns.
         """
-        named = {name.partition(".")[0] for name in names}
-        known = {*self.names, *others}
-        if named - known:  # families of yours may have a dot in their names
+        ordered = sorted(names)  # then the columns of a family stand together
+        known, own = {*self.names, *others}, dict[str, list[str]]()
+        for family in known:
+            own[family] = ordered[bisect_left(ordered, f"{family}.") : bisect_left(ordered, f"{family}/")]
+        if sum(map(len, own.values())) != len(ordered):
             starts = tuple(f"{family}." for family in known)
-            unknown = [name for name in names if not name.startswith(starts)]
+            unknown = [name for name in ordered if not name.startswith(starts)]
             if unknown:
                 raise ConfigError(
                     f"{len(unknown)} columns belong to no feature family of the config, the first "
                     f"{unknown[0][:60]!r}; its families are {', '.join(self.names)}"
                 )
         needed: list[NodeFamily | EdgeFamily] = [*self.node, *(self.edge if edges else ())]
-        missing = [family.name for family in needed if family.name not in named]
-        if missing and named and not pruned:
-            joined = "\n" + "\n".join(names)
-            missing = [family for family in missing if f"\n{family}." not in joined]
-            if missing:
-                raise ConfigError(f"no weights for the feature families {', '.join(missing)} of the config")
+        missing = [one.name for one in needed if not own[one.name]]
+        if missing and ordered and not pruned:
+            raise ConfigError(f"no weights for the feature families {', '.join(missing)} of the config")
+        for edge in self.edge if edges else ():
+            wrong = set(own[edge.name]) - self._step_names(edge, 2)
+            if (
+                wrong
+                and not isinstance(edge, NodeFamily)
+                and self._step_names(edge, 2) == self._step_names(edge, 3)
+            ):
+                raise ConfigError(f"the feature family {edge.name!r} has no column {min(wrong)[:60]!r}")
 
     def by_word_key(self) -> dict[WordKey, list[WordFamily]]:
         """The word families, by what makes two tokens the same word for them."""
@@ -179,6 +187,11 @@ class FeatureSet:
             )
         start, end = checked(name, family.start(n), n + 1), checked(name, family.end(n), n + 1)
         return {"edge": edges, "start": (start,), "end": (end,)}
+
+    def _step_names(self, family: EdgeFamily, n_target: int) -> set[str]:
+        """The columns of an edge family for one target length; those of most depend on none."""
+        blocks = chain.from_iterable(self.step_blocks(family, n_target).values())
+        return {f"{family.name}.{name}" for block in blocks for name in block.names}
 
     def step_sizes(self, n_target: int) -> dict[str, int]:
         """How many edges, starts and ends one target length has."""

@@ -176,6 +176,8 @@ def test_columns_are_those_of_the_families(directory, part):
         (renamed(names, "pos.", "poss."), "belong to no feature family .* families are string, pos, distortion"),
         (renamed(names, "pos.", "string.pos."), "no weights for the feature families pos"),
         (renamed(names, "distortion.", "string.d."), "no weights for the feature families distortion"),
+        (renamed(names, "distortion.same", "distortion.sane"), "'distortion' has no column 'distortion.sane'"),
+        (renamed(names, "distortion.same", "distortion.gap_same"), "has no column"),
         (names[:-1], "names"),
         ([names[0], names[0], *names[2:]], "distinct"),
     ):
