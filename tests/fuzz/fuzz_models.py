@@ -44,10 +44,10 @@ def _configs() -> dict[str, Any]:
     posterior = {"_target_": "jacana_torch.aligners.posterior.Posterior", "folds": 0, "threshold": 0.5}
     union = {"_target_": "jacana_torch.symmetrize.union", "_partial_": True}
     systems = "jacana_torch.systems"
-    own = {"own": True, "steps": [0.5], "vectors": []}
+    own = {"own": True, "steps": [0.5], "vectors": [], "counts": None}
     network = {
         "_target_": "jacana_torch.aligners.neural.neural.Neural", "families": _families("string.String"),
-        "width": 4, "blocks": 1, "epochs": 1, "layers": [], "rarest": 2,
+        "width": 4, "blocks": 1, "epochs": 1, "layers": [], "rarest": 2, "encoder": None, "start": None,
     }  # fmt: skip
     remembering = _chain("string.String", "context.Context", remember=True, priors={"string.": 2.0})
     with_parse = _chain("position.Position", "dependency.Dependency", "ner.Ner")
@@ -103,6 +103,7 @@ CHOICES = (
     "backward", "both", "cells", "chains", "diagonal", "exact", "first", "forward", "grow-diag", "intersection",
     "last", "lower", "monotone", "ner", "none", "posterior", "stem", "tags", "together", "union", "viterbi",
 )  # fmt: skip
+FILES = dict.fromkeys(("counts", "encoder", "frequencies", "start", "text", "vectors"))
 DEEP = "nested 900 deep"  # stands for a value that is
 
 
@@ -191,8 +192,15 @@ def config_of(random: Random, content: bytes, outside: str) -> bytes:
     value = json.loads(content)
     for _ in range(random.choice((1, 1, 1, 1, 2))):
         container, key = random.choice(places(value))
-        way = random.randrange(14)
-        if way > 8:
+        way = random.randrange(16)
+        if way > 13:
+            parts = [
+                one for one, key in places({"": value}) if isinstance(one, dict) and FILES.keys() & one.keys()
+            ]
+            container = random.choice(parts or [value])
+            key = random.choice([*FILES.keys() & container.keys()] or ["frequencies"])
+            container[key] = random.choice([outside, [outside], f"file://{outside}", f"glove-6b/../{outside}"])
+        elif way > 8:
             container[key] = near(random, container[key])
         elif way < 4:
             container[key] = odd(random, outside)
