@@ -38,6 +38,7 @@ examples:
 HEADER = "whether the first line names columns instead of holding a pair (its words decide)"
 
 if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
     class Command(Protocol):
         """What the module of a command defines; it imports nothing heavy before `run`."""
@@ -56,9 +57,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; return the exit code."""
     argv = list(sys.argv[1:] if argv is None else argv)
     try:
-        for stream, errors in ((sys.stdout, "strict"), (sys.stderr, "backslashreplace")):
-            if isinstance(stream, io.TextIOWrapper):  # programs read it: UTF-8 and \n in every locale
-                stream.reconfigure(encoding="utf-8", errors=errors, newline="\n")
+        _prepare_streams()
         code = _run(argv)
         sys.stdout.flush()  # notice a closed pipe here, not when the interpreter shuts down
         return code
@@ -75,6 +74,28 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         return _failed(f"error: {where}{error.strerror or error}", USER_ERROR)
+
+
+def _prepare_streams() -> None:
+    if sys.stdin is None or sys.stdout is None or sys.stderr is None:
+        from .closed_streams import reopen
+
+        reopen()
+    if sys.stderr is sys.__stderr__ and isinstance(sys.stderr, io.TextIOWrapper):
+        sys.stderr = io.TextIOWrapper(_Messages(sys.stderr.fileno(), "w", closefd=False), write_through=True)
+    for stream, errors in ((sys.stdout, "strict"), (sys.stderr, "backslashreplace")):
+        if isinstance(stream, io.TextIOWrapper):  # programs read it: UTF-8 and \n in every locale
+            stream.reconfigure(encoding="utf-8", errors=errors, newline="\n")
+
+
+class _Messages(io.FileIO):
+    """The end of stderr. If nobody can read them, messages are lost; the data are not."""
+
+    def write(self, data: Buffer, /) -> int:
+        try:
+            return super().write(data)
+        except OSError:
+            return memoryview(data).nbytes
 
 
 def _run(argv: list[str]) -> int:
