@@ -30,13 +30,15 @@ _LARGE = 32 << 20  # bytes of a block that goes back to the system at once
 
 
 def chosen_model(model: str | None) -> str:
-    """Return the model that was named, or else the best that can run here."""
+    """Return the model that was named, or else the best that can run here; say which, and what better ones lack."""
     if model is not None:
         return model
     from ..model import persist
 
-    model = persist.best_available()
+    model, skipped = persist.best_and_skipped()
     sys.stderr.write(f"jacana-torch: using the model {model} (--model chooses another)\n")
+    for needs in skipped:
+        sys.stderr.write(f"jacana-torch: a better model is skipped: {needs}\n")
     return model
 
 

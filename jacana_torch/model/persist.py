@@ -321,20 +321,21 @@ def untrained() -> list[ModelInfo]:
 
 def best_available() -> str:
     """The name of the best shipped model whose resources are installed, and which reads no encoder."""
+    return best_and_skipped()[0]
+
+
+def best_and_skipped() -> tuple[str, list[str]]:
+    """As `best_available`, and for each better model what it needs and the command that installs it."""
     from .. import resources
 
     models = [info for info in shipped() if info.quick]
     if not models:
         raise JacanaError("this installation has no models; train one and name it with --model DIR")
-    missing = {info.name: [r for r in info.resources if not resources.available(r)] for info in models}
-    needs = [
-        f"{name} needs {', '.join(lacking)} (jacana-torch resources install {' '.join(lacking)})"
-        for name, lacking in missing.items()
-        if lacking
-    ]
+    needs: list[str] = []
     for info in models:
-        if not missing[info.name]:
-            if needs:
-                log.info("models that this machine lacks resources for: %s", "; ".join(needs))
-            return info.name
+        lacking = [name for name in info.resources if not resources.available(name)]
+        if not lacking:
+            return info.name, needs
+        install = f"jacana-torch resources install {' '.join(lacking)}"
+        needs.append(f"{info.name} needs {', '.join(lacking)} ({install})")
     raise MissingResource(f"no shipped model can run on this machine: {'; '.join(needs)}")

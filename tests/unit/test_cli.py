@@ -360,3 +360,10 @@ def test_the_examples_of_the_repository_are_aligned(cli, model):
     file = Path(__file__).parents[2] / "examples" / "pairs.txt"
     out = whole(cli("align", str(file), "--from", "text", "--model", model))
     assert len(out.splitlines()) == len(file.read_text(encoding="utf-8").splitlines()) == 12
+
+
+def test_without_resources_it_says_which_model_is_skipped_and_how_to_get_it(cli, own_home):
+    code, out, err = cli("align", stdin="the red dog\tthe red dog\n")
+    assert (code, out) == (0, "0-0 1-1 2-2\n") and "using the model core" in err
+    assert "standard needs glove-840b, tagger, wordnet" in err
+    assert "jacana-torch resources install glove-840b tagger wordnet" in err

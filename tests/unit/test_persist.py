@@ -311,6 +311,17 @@ def test_the_best_model_that_can_run_here(shipped):
     assert persist.shipped()[0].resources == ("wordnet", "glove-6b") and persist.shipped()[0].size > 1000
 
 
+def test_better_models_are_named_with_what_they_lack(shipped):
+    full = "full needs wordnet, glove-6b (jacana-torch resources install wordnet glove-6b)"
+    plus = "plus needs wordnet (jacana-torch resources install wordnet)"
+    assert persist.best_and_skipped() == ("core", [full, plus])
+    shipped.add("wordnet")
+    glove = "full needs glove-6b (jacana-torch resources install glove-6b)"
+    assert persist.best_and_skipped() == ("plus", [glove])
+    shipped.add("glove-6b")
+    assert persist.best_and_skipped() == ("full", [])
+
+
 def test_a_model_that_reads_an_encoder_is_never_the_default(shipped, model):
     persist.save(model, persist.SHIPPED / "neural", {**config_of(), "resources": ["mpnet", "wordnet", "x"]}, {})
     shipped.update(("mpnet", "wordnet", "x", "minilm"))
