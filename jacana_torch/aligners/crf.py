@@ -21,12 +21,12 @@ from ..crf.links import decoded
 from ..crf.scores import ChainScores, RawBlock, Scorer, known_columns, node_scores, numbered
 from ..crf.states import PLAIN, POLICIES, REMEMBERING, readings
 from ..errors import ConfigError, ModelError
-from ..features.api import Block, EdgeFamily, Grouped, NodeFamily
-from ..features.featureset import FeatureBatch, FeatureSet, join
+from ..features.api import Block, Grouped
+from ..features.featureset import Families, FeatureBatch, FeatureSet, join
 from ..features.grid import grids
 from ..symmetrize import Symmetrizer
 from ..types import Alignment, Example, SentencePair
-from ..util.build import INTERNAL, Count, Inside, Items, NotNegative, OneOf, Positive, check_bounds
+from ..util.build import INTERNAL, Cells, Count, Inside, Items, NotNegative, OneOf, Positive, check_bounds
 from ..util.geometry import Geometry
 from .base import UNKEPT, Checkpoint, Step, TrainingReport, Watcher, learnable, numbers_in, words_in
 
@@ -71,7 +71,7 @@ class Crf:
                   multiplies the prior of these columns.
     """
 
-    families: Mapping[str, NodeFamily | EdgeFamily | None]
+    families: Families
     drop: str | Sequence[str] = ()
     l2: Positive = 1.0
     priors: Mapping[str, Positive] = field(default_factory=dict)
@@ -83,7 +83,7 @@ class Crf:
     max_iterations: Count = 500
     tolerance: Inside = 1e-7
     start: float = 0.0
-    batch_cells: Count = 500_000
+    batch_cells: Cells = 500_000
     device: str = "cpu"
     part: str = "forward"
     names: Annotated[list[str], INTERNAL] = field(default_factory=list, repr=False)

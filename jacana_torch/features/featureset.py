@@ -7,16 +7,20 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from operator import attrgetter
+from typing import Annotated
 
 import numpy as np
 
 from ..errors import ConfigError
 from ..types import SentencePair, resources_of
+from ..util.build import Items
 from .api import Block, EdgeFamily, GapFamily, NodeBlocks, NodeFamily, Table, WordFamily, prefixed
 from .grid import Grid
 from .words import WordKey
 
 Blocks = tuple[Block, ...]
+# What aligners take: families by name; None for one that is turned off.
+Families = Annotated[Mapping[str, NodeFamily | EdgeFamily | None], Items(0, 100)]
 
 
 @dataclass(frozen=True)
@@ -58,7 +62,7 @@ class FeatureSet:
 
     def __init__(
         self,
-        families: Mapping[str, NodeFamily | EdgeFamily | None],
+        families: Families,
         drop: Iterable[str] = (),
         gaps: bool = False,
     ) -> None:

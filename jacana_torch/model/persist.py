@@ -234,6 +234,7 @@ def _words(name: str, text: Any) -> list[str]:
     words = _parsed(text)
     if type(words) is not list or not set(map(type, words)) <= {str}:  # many, so no loop
         raise ValueError(f"{name[:60]!r} is not a list of words")
+    "".join(words).encode()  # a half of a surrogate pair is no text
     return words
 
 

@@ -91,6 +91,7 @@ class OnDisk:
 
 
 Count = Annotated[int, Within(1, 10**9)]
+Cells = Annotated[int, Within(1, 10**8)]  # that are computed at once
 Seed = Annotated[int, Within(0, 2**62)]
 Positive = Annotated[float, Within(above=0)]
 NotNegative = Annotated[float, Within(0)]

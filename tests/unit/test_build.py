@@ -183,6 +183,7 @@ def test_every_setting_of_every_part_has_a_type():
         ({"tolerence": 0.1}, "no setting 'tolerence': did you mean tolerance"),
         ({"x": 0.1}, "no setting 'x': there are families, drop, l2"),
         ({"families": None}, "families=None should be a mapping"),
+        ({"families": {f"f{k}": STRING for k in range(101)}}, "families=.* has 101 entries, and needs 0 to 100"),
         ({"families": {"string": {**STRING, "threshold": 1.5}}}, "String: threshold=1.5: must be at least 0 and"),
         ({"families": {"string": {**STRING, "requires": []}}}, "requires=.*: is not a setting"),
         ({"start": [[[[]]]]}, "start=.* should be a number"),

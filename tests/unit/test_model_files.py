@@ -140,7 +140,7 @@ def test_weights_that_are_no_weights(directory, value):
     [
         ("[1, 2]", "not a list of words"), ("{}", "not a list of words"), ("5", "not a list of words"), ("", ""),
         ('"string.a"', "not a list of words"), ("[" * 990 + "]" * 990, ""), ('[["a"]]', "not a list of words"),
-        ("[NaN]", "NaN is not a number"), ("9" * 5000, ""), (None, ""), (["a"], ""),
+        ('["\\ud800"]', "surrogate"), ("[NaN]", "NaN is not a number"), ("9" * 5000, ""), (None, ""), (["a"], ""),
     ],
 )  # fmt: skip
 def test_names_that_are_no_names(directory, text, says):

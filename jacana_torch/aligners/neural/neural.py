@@ -19,10 +19,9 @@ from ...crf.states import POLICIES
 from ...encoders import checkpoint
 from ...encoders.pieces import READINGS
 from ...errors import ConfigError, ModelError, PairError
-from ...features.api import EdgeFamily, NodeFamily
-from ...features.featureset import FeatureSet
+from ...features.featureset import Families, FeatureSet
 from ...types import Alignment, Example, SentencePair, trusted
-from ...util.build import Count, Items, NotNegative, OneOf, Seed, Within, check_bounds
+from ...util.build import Cells, Count, Items, NotNegative, OneOf, Seed, Within, check_bounds
 from ..base import UNKEPT, Checkpoint, TrainingReport, Watcher, learnable
 from . import weights
 from .grid_chains import mean_posterior
@@ -70,7 +69,7 @@ class Neural:
     `start`       the directory of a model of the same shape to start from, e.g. one trained on other corpora.
     """
 
-    families: Mapping[str, NodeFamily | EdgeFamily | None]
+    families: Families
     drop: str | Sequence[str] = ()
     encoder: checkpoint.Encoder | None = None
     reading: Annotated[str, OneOf(READINGS)] = "together"
@@ -91,7 +90,7 @@ class Neural:
     decay: NotNegative = 0.01
     accumulate: Count = 1
     batch_pairs: Count = 8
-    batch_cells: Count = 40_000
+    batch_cells: Cells = 40_000
     patience: Count = 5
     mixed: bool | None = False
     judge: Annotated[str, OneOf(JUDGES)] = "chains"

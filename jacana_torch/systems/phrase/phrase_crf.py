@@ -20,11 +20,12 @@ from ...aligners.base import UNKEPT, Checkpoint, State, Step, TrainingReport, Wa
 from ...aligners.crf import Crf, Policy, prior_factors
 from ...crf.scores import ChainScores, LinearScores, known_columns, node_scores, numbered
 from ...errors import ConfigError, ModelError
-from ...features.api import Block, EdgeFamily, NodeFamily
+from ...features.api import Block
+from ...features.featureset import Families
 from ...features.grid import Grid, grids
 from ...optimize.minimise import minimise
 from ...types import Alignment, Example, SentencePair, trusted
-from ...util.build import Count, Inside, Items, NotNegative, Positive, Within, check_bounds
+from ...util.build import Cells, Count, Inside, Items, NotNegative, Positive, Within, check_bounds
 from .segment_features import PREFIX, segment_blocks
 from .segments import GoldSegments, Segments, gold_segments, links_of
 from .semi_markov import SemiMarkov
@@ -112,7 +113,7 @@ class PhraseCrf:
 
     def __init__(
         self,
-        families: Mapping[str, NodeFamily | EdgeFamily | None],
+        families: Families,
         drop: str | Sequence[str] = (),
         l2: Positive = 1.0,
         priors: Mapping[str, Positive] | None = None,
@@ -124,7 +125,7 @@ class PhraseCrf:
         max_iterations: Count = 500,
         tolerance: Inside = 1e-7,
         start: float = 0.0,
-        batch_cells: Count = 500_000,
+        batch_cells: Cells = 500_000,
         device: str = "cpu",
         part: str = "forward",
         longest: Annotated[int, Within(1, 8)] = 3,

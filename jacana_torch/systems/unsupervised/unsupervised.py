@@ -20,7 +20,7 @@ from ...crf.arrays import usable_device
 from ...errors import ConfigError, ModelError, PairError
 from ...types import Alignment, Example, SentencePair, trusted
 from ...util.batches import by_size
-from ...util.build import Count, Inside, NotNegative, OneOf, Share, Within, check_bounds
+from ...util.build import Cells, Inside, NotNegative, OneOf, Share, Within, check_bounds
 from .em import Counted, Direction, Settings, agreed, iterate, separate
 from .hmm_lattice import Chains, Jumps, Moves, Posterior, best_paths, independent, posteriors
 from .translation_table import FORMS, Table, Text, WordPair, lexicon, read_text, words_of
@@ -58,7 +58,7 @@ class OneDirection(ABC):
     text: str | Sequence[str] | None = ()
     decode: Annotated[str, OneOf(DECODERS)] = "viterbi"
     threshold: Inside = 0.5
-    batch_cells: Count = 500_000
+    batch_cells: Cells = 500_000
     device: str = "cpu"
     part: str = "forward"
     table: Table = field(default_factory=Table, init=False, repr=False)
