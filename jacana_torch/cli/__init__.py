@@ -1,7 +1,8 @@
 """The command line: each command is a module of this package, which owns its options, examples and function.
 
 Data goes to stdout, messages go to stderr. A user's mistake is one line on stderr and exit code 2; an interrupt is
-130, a closed output pipe 141. The module of a command is imported only if the command is called.
+130, a closed output pipe 141. SIGTERM ends a process after what is unfinished was removed. The module of a command
+is imported only if the command is called.
 """
 
 from __future__ import annotations
@@ -11,8 +12,11 @@ import importlib
 import io
 import logging
 import os
+import signal
 import sys
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol, cast
 
 from ..errors import JacanaError
@@ -58,7 +62,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     argv = list(sys.argv[1:] if argv is None else argv)
     try:
         _prepare_streams()
-        code = _run(argv)
+        with _cleaning_up_on_sigterm():
+            code = _run(argv)
         sys.stdout.flush()  # notice a closed pipe here, not when the interpreter shuts down
         return code
     except BrokenPipeError:
@@ -74,6 +79,31 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         return _failed(f"error: {where}{error.strerror or error}", USER_ERROR)
+
+
+class _Terminated(BaseException):
+    """SIGTERM has come: remove what is unfinished, stop workers, and end."""
+
+
+@contextmanager
+def _cleaning_up_on_sigterm() -> Iterator[None]:
+    """Let SIGTERM end the process as it does by default, but unwind first. A second one does not wait for that."""
+    ours = threading.current_thread() is threading.main_thread()
+    if not ours or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield
+        return
+    signal.signal(signal.SIGTERM, _terminate)
+    try:
+        yield
+    except _Terminated:
+        os.kill(os.getpid(), signal.SIGTERM)  # by default again
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def _terminate(number: int, frame: object) -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    raise _Terminated
 
 
 def _prepare_streams() -> None:

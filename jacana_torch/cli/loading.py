@@ -30,7 +30,7 @@ _LARGE = 32 << 20  # bytes of a block that goes back to the system at once
 
 
 def chosen_model(model: str | None) -> str:
-    """Return the model that was named, or else the best that can run here; say which, and what better ones lack."""
+    """Return the model that was named, or else the best that can run here; say which, and what others lack."""
     if model is not None:
         return model
     from ..model import persist

@@ -205,11 +205,14 @@ def _hired(function: Callable[[Any], Any], method: str, others: list[_Worker]) -
 
 @contextmanager
 def _interrupts_held() -> Iterator[None]:
-    """Delay Ctrl-C until the workers have started: a terminal sends it to all processes, and they ignore it."""
+    """Delay Ctrl-C and SIGTERM until the workers have started: then all are known, and can be stopped.
+
+    A terminal sends Ctrl-C to all processes, and workers ignore it.
+    """
     if sys.platform == "win32":
         yield
         return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
     try:
         yield
     finally:
@@ -232,6 +235,8 @@ def _serve(
     """Work until the other end of the connections is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    if sys.platform != "win32":
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
     for connection in not_ours:
         connection.close()
     gc.freeze()  # forked memory is shared as long as nobody, the garbage collector included, touches it

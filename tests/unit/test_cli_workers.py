@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import pickle
 import signal
 import subprocess
+import sys
+import termios
 import threading
 import time
 from pathlib import Path
@@ -146,6 +149,49 @@ def test_workers_end_with_the_main_process(model, blow):
     process.send_signal(blow)
     assert process.wait(timeout=60) == -blow and gone(workers)
     process.stdout.close(), process.stderr.close()
+
+
+def held(pipe) -> int:
+    size = bytearray(4)
+    fcntl.ioctl(pipe, termios.FIONREAD, size)
+    return int.from_bytes(size, sys.byteorder)
+
+
+def unfinished(folder: Path) -> list[str]:
+    begun = time.monotonic()
+    while not (found := os.listdir(folder)) and time.monotonic() - begun < 60:
+        time.sleep(0.01)
+    return found
+
+
+def test_sigterm_leaves_nothing(model, tmp_path):
+    process, workers = working(model, "--output", str(tmp_path / "links"))
+    assert len(unfinished(tmp_path)) == 1
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(timeout=60) == -signal.SIGTERM and not any(Path(f"/proc/{n}").exists() for n in workers)
+    assert os.listdir(tmp_path) == [] and process.stderr.read() == b""
+
+
+def test_sigterm_does_not_wait_for_a_reader(model):
+    process, workers = working(model)
+    fcntl.fcntl(process.stdout, fcntl.F_SETPIPE_SZ, 4096)
+    while held(process.stdout) < 4096:
+        time.sleep(0.01)
+    time.sleep(0.1)  # it is writing, and nobody reads
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(timeout=10) == -signal.SIGTERM and gone(workers)
+    process.stdout.close(), process.stderr.close()
+
+
+def test_what_a_killed_run_left_is_removed_by_the_next(cli, model, tmp_path):
+    out = tmp_path / "links"
+    process, workers = working(model, "--output", str(out))
+    assert len(unfinished(tmp_path)) == 1
+    process.kill()
+    process.wait()
+    assert gone(workers) and len(os.listdir(tmp_path)) == 1
+    assert cli("align", "--model", model, "--output", str(out), stdin="red\tred\n")[0] == 0
+    assert os.listdir(tmp_path) == ["links"] and out.read_text() == "0-0\n"
 
 
 def test_a_killed_worker_is_reported(model, tmp_path):
