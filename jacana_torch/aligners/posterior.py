@@ -39,7 +39,7 @@ THRESHOLDS = np.arange(0.3, 0.7, 0.02)
 WORTH_OF_EXACT = (
     0.25  # points of F1 that a point of exact match is worth: F1 alone hardly depends on the threshold
 )
-NEAR = 10.0  # how much stronger the prior of a combination is if it is that of a trained model
+NEAR = 100.0  # how much stronger the prior of a combination is if it is that of a trained model
 STEADY = 100  # pairs that count as much for the threshold as the model that training started from
 NEIGHBOURS = 3  # thresholds on either side that a threshold is judged with, because the score of one is noisy
 UNLIKELY = 1e-4  # links that no choice by expected F1 would hold
