@@ -6,6 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
+import scipy
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
@@ -13,6 +14,8 @@ from scipy import stats
 from jacana_torch.errors import JacanaError
 from jacana_torch.evaluate import Counts, Score
 from jacana_torch.evaluate.significance import METRICS, differences
+
+SEEDED = "rng" if tuple(map(int, scipy.__version__.split(".")[:2])) >= (1, 15) else "random_state"
 
 
 def counts(seed: int, n: int, skill: float, gold_seed: int = 0) -> Counts:
@@ -40,7 +43,7 @@ def by_scipy(name: str, ours: Counts, theirs: Counts, rounds: float) -> float:
         stats.permutation_test(
             (np.zeros(n), np.ones(n)),
             lambda x, y, axis: np.apply_along_axis(lambda v: statistic(v[:n], v[n:]), -1, np.hstack([x, y])),
-            permutation_type="samples", vectorized=True, n_resamples=rounds, rng=np.random.default_rng(5),
+            permutation_type="samples", vectorized=True, n_resamples=rounds, **{SEEDED: np.random.default_rng(5)},
         ).pvalue
     )  # fmt: skip
 
