@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import signal
-import sys
+
+from . import ending_on_sigterm
 
 ABOUT = "Train a model."
 EXAMPLES = """
@@ -36,14 +36,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from . import hydra
 
-    before = signal.signal(signal.SIGTERM, _terminated)
-    try:
+    with ending_on_sigterm():
         hydra.train(arguments.overrides)
-    finally:
-        signal.signal(signal.SIGTERM, before)
     return 0
-
-
-def _terminated(number: int, frame: object) -> None:
-    """End with what is unfinished removed, and the last state in the checkpoint."""
-    sys.exit(128 + number)
