@@ -1,14 +1,16 @@
-"""Kill the package's work at random moments, and check what is left: python scripts/chaos.py [--kills 50] [--seed 1]
+"""Kill the package's work at random moments, and check what is left.
+
+    python scripts/chaos.py [--kills 50] [--seed 1] [--only PART ...]
 
 Training (chains, cross-validation, a small network), saving models, installing and compiling resources, and
-aligning with workers are killed by SIGKILL, SIGTERM or Ctrl-C. After each kill, every file must be whole or absent.
-Then the next run follows: `resume=` for training, the same command for the rest. It must end as a run without a
-kill ends, and remove what the killed one left. A kill that comes after the end of the work is tried again.
+aligning with workers are killed by SIGKILL, SIGTERM or Ctrl-C. After each kill, every file must be whole or
+absent. Then the next run follows: `resume=` for training, the same command for the rest. It must end as a run
+without a kill ends, and remove what the killed one left. A kill after the end of the work is tried again.
 
 The table has a line for each kind of work: the kills; after how many of them everything was whole; how many next
 runs ended as they should, and how many of these had a checkpoint to go on from; what the kills left unfinished;
-what the next runs left of it; and the largest relative difference of the final loss, or of an F1. The exit code is 1
-after any fault. Signals and moments follow from the seed; how far a process is by then depends on the machine.
+what the next runs left of it; and the largest relative difference of the final loss, or of an F1. The exit code is
+1 after any fault. Signals and moments follow from the seed; how far a process is by then depends on the machine.
 """
 
 from __future__ import annotations

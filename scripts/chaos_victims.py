@@ -226,13 +226,15 @@ def saving(folder: Path) -> Saving:
 INSTALL = """
 from pathlib import Path
 from jacana_torch import resources
+from jacana_torch.cli import ending_on_sigterm
 from jacana_torch.resources import download
 from jacana_torch.resources.catalogue import Resource, Wheel
 row = Resource("toy", "A toy", "nobody", "none", ("words.txt",), member="toy_words/data",
                wheels=(Wheel("toy-words", "1.0", "{sha256}"),))
 resources.CATALOGUE = download.CATALOGUE = {{"toy": row}}
 Path("ready").touch()
-resources.install(["toy"], progress=False, force=True)
+with ending_on_sigterm():
+    resources.install(["toy"], progress=False, force=True)
 """
 COMPILE = """
 from pathlib import Path

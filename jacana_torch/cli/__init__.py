@@ -142,6 +142,24 @@ def _run(argv: list[str]) -> int:
     return command(arguments.command).run(arguments)
 
 
+@contextmanager
+def ending_on_sigterm() -> Iterator[None]:
+    """Turn SIGTERM into SystemExit, so that nothing unfinished is left and no child goes on."""
+
+    if threading.current_thread() is not threading.main_thread():  # others get no signals
+        yield
+        return
+
+    def end(number: int, frame: object) -> None:
+        sys.exit(128 + number)
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 def command(name: str) -> Command:
     return cast("Command", importlib.import_module(f"{__name__}.{name}"))
 

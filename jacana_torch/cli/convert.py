@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from . import HEADER, presentable
+from . import HEADER, ending_on_sigterm, presentable
 
 ABOUT = "Rewrite aligned pairs in another format."
 EXAMPLES = """
@@ -30,9 +30,10 @@ def run(arguments: argparse.Namespace) -> int:
     from .. import corpora
 
     skip = corpora.SkipBad() if arguments.skip_bad else None
-    number = corpora.convert(
-        arguments.input, arguments.output, arguments.from_, arguments.to, on_bad=skip, header=arguments.header
-    )
+    with ending_on_sigterm():
+        number = corpora.convert(
+            arguments.input, arguments.output, arguments.from_, arguments.to, on_bad=skip, header=arguments.header
+        )
     sys.stderr.write(f"jacana-torch: {number} pairs\n")
     if skip is not None and skip.count:
         sys.stderr.write(f"jacana-torch: {presentable(skip.report())}\n")

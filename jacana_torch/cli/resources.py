@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import sys
 
+from . import ending_on_sigterm
+
 ABOUT = "List linguistic data, or install it."
 EXAMPLES = """
 examples:
@@ -24,7 +26,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.action is None:
         sys.stdout.write(f"{resources.format_status()}\n")
         return 0
-    resources.install(arguments.names)
+    with ending_on_sigterm():
+        resources.install(arguments.names)
     for row in resources.status():
         if row.found and (row.name in arguments.names or not arguments.names):
             sys.stderr.write(f"jacana-torch: {row.name} is at {row.path}\n")
