@@ -12,7 +12,7 @@ from typing import Any
 
 from .. import corpora
 from ..annotate import Annotator, missing
-from ..errors import ConfigError, CorpusError
+from ..errors import ConfigError, CorpusError, PairError
 from ..model.model import Model
 from ..types import PROVIDERS, Example
 
@@ -70,7 +70,13 @@ def load(
 def annotated(model: Model, data: Dataset, sidecar: bool = False) -> Dataset:
     """Add the layers that the model's aligner reads; an error names the layers that neither source provides."""
     both = [*data.train, *data.dev]
-    pairs = model.prepare(list(map(attrgetter("pair"), both)))
+    try:
+        pairs = model.prepare(list(map(attrgetter("pair"), both)))
+    except PairError as error:
+        place = (error.number or 1) - 1
+        kind, number = ("training", place + 1) if place < len(data.train) else ("dev", place + 1 - len(data.train))
+        name = "" if both[place].pair.id is None else f" ({both[place].pair.id})"
+        raise PairError(f"{kind} pair {number}{name}: {error.reason}") from None
     lacking = sorted(missing(pairs, list(filter(PROVIDERS.__contains__, model.requires))))
     if lacking:
         able = set.intersection(*(set(PROVIDERS[layer]) for layer in lacking))

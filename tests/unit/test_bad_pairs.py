@@ -19,7 +19,8 @@ from jacana_torch.annotate import perceptron, tokens
 from jacana_torch.errors import ConfigError, PairError, PairTypeError
 from jacana_torch.model import persist
 from jacana_torch.model.model import Limits, Model
-from jacana_torch.types import Alignment, Sentence, SentencePair
+from jacana_torch.train.data import Dataset, annotated
+from jacana_torch.types import Alignment, Example, Sentence, SentencePair
 
 GOOD, LINKS = ("the red dog sat", "the dog sat"), "0-0 2-1 3-2\n"
 HALF = "\ud800"
@@ -271,3 +272,12 @@ def test_other_commands_name_the_pair(cli, model, tmp_path):
     assert code == 2 and f"{path}: pair 2: token 2 of the source has 1,001 letters" in err
     code, _, err = cli("explain", "--model", model, "a b", LONG)
     assert code == 2 and "token 1 of the target has 1,001 letters" in err
+
+
+def test_training_names_the_pair():
+    good, bad = (SentencePair(Sentence(("a",)), Sentence((token,)), f"id-{token[:3]}") for token in ("a", LONG))
+    train, dev = [Example(good)] * 3, [Example(good), Example(bad)]
+    with pytest.raises(PairError, match=r"^dev pair 2 \(id-xxx\): token 1 of the target has 1,001 letters"):
+        annotated(Model(Nothing()), Dataset(train, dev))
+    with pytest.raises(PairError, match=r"^training pair 2 \(id-xxx\): token 1"):
+        annotated(Model(Nothing()), Dataset(dev, train))
