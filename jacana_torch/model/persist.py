@@ -48,6 +48,7 @@ _CONFIG_KEYS = {"format": int, "description": str, "resources": list, "model": d
 _MOST_CONFIG = 1 << 24  # bytes; those of our models have 5,000
 _MOST_MESSAGE = 500  # letters of an error, which may quote what a file holds
 _NATIVE = "native code of another package reads these weights, so load them only if you trust who made them"
+_ADVICE = "; is this copy of the model whole, and of one training run? Copy or train it again"
 _DTYPES = {
     "F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "|i1",
     "U64": "<u8", "U32": "<u4", "U16": "<u2", "U8": "|u1", "BOOL": "|b1",
@@ -70,17 +71,17 @@ def load(name_or_directory: str | Path, device: str = "cpu", trust_files: bool =
     on_file = trust.add_file if trust_files else trust.check_file
     with _naming(directory / CONFIG):  # the device of training says nothing about this machine
         model: Model = build(config["model"], Model, on_file, device=device)
-    try:
         if isinstance(model.aligner, ReadsNatively) and model.aligner.reads_natively:
             on_file(str(directory), _NATIVE)
+    try:
         _restore(model.aligner, state)
     except (ConfigError, ModelError) as error:
-        raise ModelError(f"{directory / WEIGHTS}: {str(error)[:_MOST_MESSAGE]}") from None
+        raise ModelError(f"{directory / WEIGHTS}: {str(error)[:_MOST_MESSAGE]}{_ADVICE}") from None
     except KeyError as error:
-        raise ModelError(f"{directory / WEIGHTS}: the weights lack {error}") from None
+        raise ModelError(f"{directory / WEIGHTS}: the weights lack {error}{_ADVICE}") from None
     except (TypeError, ValueError, AttributeError, IndexError, ArithmeticError, RuntimeError) as error:
         what = str(error)[:_MOST_MESSAGE]
-        raise ModelError(f"{directory}: config and weights do not fit each other ({what})") from error
+        raise ModelError(f"{directory}: config and weights do not fit each other ({what}){_ADVICE}") from error
     if read_signature(directory).get("interrupted"):
         log.warning("%s: the training of this model was interrupted; resume=%s continues", directory, directory)
     return model
@@ -209,7 +210,7 @@ def _read_weights(path: Path) -> State:
         content = path.read_bytes()
         end = 8 + int.from_bytes(content[:8], "little")
         if not 8 < end <= len(content):
-            raise ValueError(f"it has {len(content)} bytes, and its header ends at {end}; is the file truncated?")
+            raise ValueError(f"it has {len(content)} bytes, and its header ends at {end}")
         header = _parsed(content[8:end].decode())
         if not isinstance(header, dict) or not isinstance(header.get("__metadata__", {}), dict):
             raise ValueError("its header is not a JSON object")
@@ -226,7 +227,7 @@ def _read_weights(path: Path) -> State:
             raise ValueError(f"{len(content) - end - used} bytes belong to no array")
     except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         what = str(error)[:200] or type(error).__name__
-        raise ModelError(f"{path}: the weights cannot be read ({what})") from None
+        raise ModelError(f"{path}: the weights cannot be read ({what}){_ADVICE}") from None
     return state
 
 
@@ -255,7 +256,7 @@ def _array(name: str, entry: dict[str, Any], data: memoryview, begin: int) -> np
     if place != [begin, end] or end > len(data):
         raise ValueError(
             f"{name[:60]!r} should be in bytes {begin} to {str(end)[:30]} of {len(data)}, and the header has "
-            f"{str(place)[:60]}; is the file truncated?"
+            f"{str(place)[:60]}"
         )
     array: np.ndarray = np.frombuffer(data[begin:end], kind).reshape(shape).copy()
     if kind.kind == "f" and not np.isfinite(array).all():

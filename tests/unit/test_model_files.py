@@ -109,7 +109,10 @@ def test_arrays_that_no_model_has(directory):
     for more, says in (
         ({"x": {"dtype": "F64", "shape": [0], "data_offsets": [size, size]}}, "holds x, which the aligner"),
         ({"forward.x": {"dtype": "F64", "shape": [0], "data_offsets": [size, size]}}, "holds forward.x"),
-        ({"x": {"dtype": "F64", "shape": [1], "data_offsets": [size, size + 8]}}, "truncated"),
+        (
+            {"x": {"dtype": "F64", "shape": [1], "data_offsets": [size, size + 8]}},
+            "should be in bytes .* Copy or train it again",
+        ),
         ({"x": own}, "should be in bytes"),
         ({"x": 5}, "cannot be read"),
         ({"forward.names": {"dtype": "F64", "shape": [0], "data_offsets": [0, 0]}}, "both words and numbers"),
