@@ -59,7 +59,10 @@ def meant(name: str, siblings: Iterable[str] = ()) -> str:
     elsewhere = sorted(one for one in known if one.endswith(f".{last}"))
     if elsewhere:
         return f"; did you mean {min(elsewhere, key=len)}?"
-    return f"; there are {', '.join(prefix + one for one in sorted(siblings))}" if siblings else ""
+    for close in get_close_matches(last, siblings, 1, 0.0):
+        every = ", ".join(prefix + one for one in sorted(siblings))
+        return f"; the nearest name is {prefix}{close}, and there are {every}"
+    return ""
 
 
 def references(value: Any, path: Sequence[str]) -> Iterator[str]:

@@ -58,6 +58,7 @@ def test_the_nearest_name_is_given(call, override, name, nearest):
 def test_a_name_like_no_other_comes_with_all_there_are(call):
     code, _, err = call("+foo=1")
     assert code == 2 and "foo=1: nothing reads this setting" in err and "output" in err and "seed" in err
+    assert "the nearest name is " in err
 
 
 @pytest.mark.parametrize("group", ["trainer", "data", "experiment"])
