@@ -138,8 +138,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _limits(arguments: argparse.Namespace) -> dict[str, int]:
-    given = {name: vars(arguments)[f"max_{name}"] for name in LIMITS}
-    return {name: value for name, value in given.items() if value is not None}
+    given = {}
+    for name in LIMITS:
+        if (value := vars(arguments)[f"max_{name}"]) is not None:
+            given[name] = value
+    return given
 
 
 def _emptied(bad: SkipBad) -> Callable[[CorpusError], Example]:

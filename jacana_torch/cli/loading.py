@@ -108,9 +108,15 @@ class Aligning:
 
 def _where_words(function: Callable[[Batch], Sequence[Result]], ready: Sequence[Ready]) -> list[Result | Ready]:
     """Return what the function makes of the pairs with words; errors and pairs without words stay as they are."""
-    worded = [pair for pair in ready if isinstance(pair, SentencePair) and has_words(pair)]
-    found = iter(_each(function, worded))
-    return [next(found) if isinstance(pair, SentencePair) and has_words(pair) else pair for pair in ready]
+    results: list[Result | Ready] = list(ready)
+    places, worded = [], []
+    for place, pair in enumerate(ready):
+        if isinstance(pair, SentencePair) and has_words(pair):
+            places.append(place)
+            worded.append(pair)
+    for place, found in zip(places, _each(function, worded), strict=True):
+        results[place] = found
+    return results
 
 
 def _each(function: Callable[[Batch], Sequence[Result]], pairs: Batch) -> list[Result | PairError]:

@@ -38,9 +38,11 @@ class WordKey:
 
     def words(self, sentences: Sequence[Sentence]) -> tuple[list[Word], Ints]:
         """The distinct words of some sentences, and which of them each token is."""
-        columns = list(map(partial(_values_of, sentences), map(partial(methodcaller, "layer"), self.layers)))
+        columns = []
         if self.form is not None:
-            columns.insert(0, _values_of(sentences, attrgetter("tokens")))
+            columns.append(chain.from_iterable(map(attrgetter("tokens"), sentences)))
+        for layer in self.layers:
+            columns.append(chain.from_iterable(map(methodcaller("layer", layer), sentences)))
         met, number = numbered(zip(*columns, strict=True) if self.layers else columns[0])
         if self.form is None:
             return met, number
@@ -48,10 +50,6 @@ class WordKey:
             met = [(self.form(token), *values) for token, *values in met]
         words, of_met = numbered(met if self.layers else map(self.form, met))
         return words, of_met[number]
-
-
-def _values_of(sentences: Sequence[Sentence], of_sentence: Callable[[Sentence], Iterable[Any]]) -> Iterable[Any]:
-    return chain.from_iterable(map(of_sentence, sentences))
 
 
 def numbered(values: Iterable[Hashable]) -> tuple[list[Any], Ints]:
@@ -136,7 +134,7 @@ class Lexicon:
 
     words: list[Word]
     known: KnownWords | None = None
-    number: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64), repr=False)
+    number: Ints = field(default_factory=partial(np.arange, 0), repr=False)
     _memo: dict[tuple[str, Hashable], Any] = field(default_factory=dict, repr=False)
 
     def __len__(self) -> int:
@@ -155,7 +153,7 @@ class Lexicon:
             return np.asarray(compute(self.words))
         return self.known.values(key, self.words, self.number, compute)
 
-    def _objects(self, key: tuple[str, Hashable], compute: Compute) -> list[Any]:
+    def _objects(self, key: tuple[str, Hashable], compute: Callable[[list[Word]], Iterable[Any]]) -> list[Any]:
         objects: list[Any] = self._values(key, partial(_as_objects, compute)).tolist()
         return objects
 
@@ -182,7 +180,7 @@ class Lexicon:
         """The lexicon of the distinct values of `of(word)`, and [W] the number of each word's."""
         key = "mapped", name
         if key not in self._memo:
-            values, number = numbered(self._objects(key, lambda words: list(map(of, words))))
+            values, number = numbered(self._objects(key, partial(map, of)))
             lexicon = Lexicon(values)
             if self.known is not None:
                 known, again = self.known.mapped(name), np.zeros(len(values), dtype=bool)
@@ -193,7 +191,7 @@ class Lexicon:
         return mapped
 
 
-def _as_objects(compute: Compute, words: list[Word]) -> np.ndarray:
+def _as_objects(compute: Callable[[list[Word]], Iterable[Any]], words: list[Word]) -> np.ndarray:
     return np.fromiter(compute(words), dtype=object, count=len(words))
 
 

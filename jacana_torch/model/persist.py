@@ -24,7 +24,7 @@ from ..aligners.base import Aligner, HasColumns, ReadsNatively, State, Trainable
 from ..errors import ConfigError, JacanaError, MissingResource, ModelError
 from ..resources.catalogue import ENCODERS
 from ..util import trust
-from ..util.build import build, check
+from ..util.build import assemble, build, check
 from ..version import __version__
 from . import untrained as systems
 from .model import Model
@@ -62,6 +62,7 @@ def load(name_or_directory: str | Path, device: str = "cpu", trust_files: bool =
     """Load a model by the name of a shipped one, by that of an aligner that needs no training, or by directory.
 
     With `trust_files`, it may read any file and folder that its config names, as if JACANA_TRUST listed them.
+    The shipped models are as much a part of this package as its code: its tests check them, not each start.
     """
     directory = locate(name_or_directory)
     if not directory.is_dir() and isinstance(name_or_directory, str) and systems.path_of(name_or_directory):
@@ -69,12 +70,19 @@ def load(name_or_directory: str | Path, device: str = "cpu", trust_files: bool =
         return built
     config, state = read_config(directory), read_state(directory)
     on_file = trust.add_file if trust_files else trust.check_file
-    with _naming(directory / CONFIG):  # the device of training says nothing about this machine
-        model: Model = build(config["model"], Model, on_file, device=device)
-        if isinstance(model.aligner, ReadsNatively) and model.aligner.reads_natively:
+    is_shipped = directory.parent == SHIPPED
+    with _naming(directory / CONFIG):
+        if not is_shipped:
+            check(config["model"], Model, on_file)
+        # The device of training says nothing about this machine.
+        model: Model = assemble(config["model"], device=device)
+        if not is_shipped and isinstance(model.aligner, ReadsNatively) and model.aligner.reads_natively:
             on_file(str(directory), _NATIVE)
     try:
-        _restore(model.aligner, state)
+        if is_shipped and isinstance(model.aligner, Trainable):
+            model.aligner.restore(state)
+        else:
+            _restore(model.aligner, state)
     except (ConfigError, ModelError) as error:
         raise ModelError(f"{directory / WEIGHTS}: {str(error)[:_MOST_MESSAGE]}{_ADVICE}") from None
     except KeyError as error:
@@ -145,7 +153,7 @@ def read_config(directory: str | Path) -> dict[str, Any]:
         if type(value) is not _CONFIG_KEYS.get(key):
             known = ", ".join(f"{name} ({kind.__name__})" for name, kind in _CONFIG_KEYS.items())
             raise ModelError(f"{path}: {key[:60]!r} is a {type(value).__name__}; a config has {known}")
-    if not all(type(name) is str for name in config.get("resources", ())):
+    if not set(map(type, config.get("resources", ()))) <= {str}:
         raise ModelError(f"{path}: 'resources' should be a list of names")
     return config
 
@@ -250,7 +258,7 @@ def _array(name: str, entry: dict[str, Any], data: memoryview, begin: int) -> np
     if dtype not in _DTYPES:
         raise ValueError(f"{name[:60]!r} is in {str(dtype)[:20]}; models have {', '.join(_DTYPES)}")
     kind = np.dtype(_DTYPES[dtype])
-    if type(shape) is not list or not all(type(n) is int and n >= 0 for n in shape):
+    if type(shape) is not list or not set(map(type, shape)) <= {int} or min(shape, default=0) < 0:
         raise ValueError(f"{name[:60]!r} has the shape {str(shape)[:60]}")
     end = begin + math.prod(shape) * kind.itemsize
     if place != [begin, end] or end > len(data):

@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from ..aligners.base import State, Trainable
+from ..aligners.base import ReadsNatively, State, Trainable
 from ..errors import ModelError
 from ..resources.unfinished import put_in_place, unfinished, write_whole
-from ..util import trust
 from ..util.build import check
 from ..version import __version__
 from .model import Model
@@ -59,7 +58,10 @@ def save(
         (fresh / CONFIG).write_bytes(_json({"format": FORMAT, **config}))
         (fresh / SIGNATURE).write_bytes(_json({"version": __version__, **signature}))
         put_in_place(fresh, directory, durable)
-    trust.add_file(str(directory))  # of this process
+    if isinstance(model.aligner, ReadsNatively) and model.aligner.reads_natively:  # `load` asks for trust
+        from ..util import trust
+
+        trust.add_file(str(directory))
     return directory
 
 

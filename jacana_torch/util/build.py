@@ -16,6 +16,7 @@ import sys
 import types
 import typing
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, is_dataclass
 from typing import Annotated, Any
 
@@ -26,8 +27,10 @@ OnFile = Callable[[str], None]
 
 # Where the parts of models are. Nothing else of this package can be named, so nothing else is imported.
 PARTS = ("aligners", "systems", "annotate", "features.families", "symmetrize", "model.model")
+_OUR_PARTS = tuple(map("jacana_torch.{}.".format, PARTS))
 DEEPEST = 40  # levels of a config; those of our models have ten
 _SYMMETRIZER = ["Alignment"] * 3  # the annotations of a function that is one
+_making: ContextVar[Any] = ContextVar("_making", default=None)  # the class that `assemble` calls
 _PLAIN = (type(None), bool, int, float, str, list, tuple, Mapping)  # what files of JSON and YAML hold
 
 
@@ -204,7 +207,12 @@ def parameters(target: Any) -> frozenset[str] | None:
 
 
 def check_bounds(made: type, values: Mapping[str, Any]) -> None:
-    """Raise a ConfigError if an argument of a class is not of its type or not within its bounds."""
+    """Raise a ConfigError if an argument of a class is not of its type or not within its bounds.
+
+    Constructors call this. Arguments that come from a config were checked with it.
+    """
+    if _making.get() is made:
+        return
     for name, options in settings_of(made).options.items():
         if name in values and not any(INTERNAL in option.bounds for option in options):
             _value(name, values[name], options, None)
@@ -231,7 +239,7 @@ def build(config: Any, kind: Any = Any, on_file: OnFile = trust.add_file, **over
     the config says (`device="cuda"`).
     """
     check(config, kind, on_file)
-    return _built(config, overrides)
+    return assemble(config, **overrides)
 
 
 def check(config: Any, kind: Any = Any, on_file: OnFile = trust.add_file) -> None:
@@ -324,7 +332,7 @@ def _find(target: Any, kind: type) -> Any:
     module, _, name = target.rpartition(".")
     kinds = f"a {kind.__name__} of {module[:200]}"
     ours = target.startswith("jacana_torch.")
-    if ours and not f"{module}.".startswith(tuple(f"jacana_torch.{part}." for part in PARTS)):
+    if ours and not f"{module}.".startswith(_OUR_PARTS):
         raise ConfigError(
             f"the config names {_shown(target)}, which cannot be imported by a config: not {kinds} that models "
             "consist of (feature families, aligners, annotators, symmetrizers)"
@@ -378,24 +386,30 @@ def _declared(made: type) -> set[str]:
 # Building
 
 
-def _built(config: Any, overrides: Mapping[str, Any]) -> Any:
-    """Instantiate a config that was checked."""
+def assemble(config: Any, **overrides: Any) -> Any:
+    """Instantiate a config that was checked; see `build`."""
     if isinstance(config, (list, tuple)):
-        return [_built(value, overrides) for value in config]
+        values = []
+        for value in config:
+            values.append(assemble(value, **overrides))
+        return values
     if not isinstance(config, Mapping):
         return config
     arguments: dict[str, Any] = {}
     for name, value in config.items():
-        arguments[name] = _built(value, overrides)
+        arguments[name] = assemble(value, **overrides)
     if "_target_" not in config:
         return arguments
     target, partial = arguments.pop("_target_"), arguments.pop("_partial_", False)
     found = _find(target, types.FunctionType if partial else type)
     if partial:
         return functools.partial(found, **arguments)
-    for argument in overrides.keys() & settings_of(found).options.keys():
+    for argument in overrides.keys() & inspect.signature(found).parameters.keys():
         arguments[argument] = overrides[argument]
+    before = _making.set(found)
     try:
         return found(**arguments)
     except (TypeError, ValueError, AttributeError, ArithmeticError) as error:
         raise ConfigError(f"{target} cannot be made of {', '.join(arguments) or 'nothing'}: {error}") from error
+    finally:
+        _making.reset(before)

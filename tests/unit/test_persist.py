@@ -300,6 +300,22 @@ def shipped(model, tmp_path, monkeypatch):
     return here
 
 
+def _loadable() -> list[str]:
+    return [info.name for info in persist.shipped() if all(map(resources.available, info.resources))]
+
+
+@pytest.mark.parametrize("name", persist.names())
+def test_shipped_models_pass_the_checks_of_other_models(name, tmp_path):
+    copy = shutil.copytree(persist.SHIPPED / name, tmp_path / name)
+    persist.model_config(copy)
+    if name not in _loadable():
+        pytest.skip(f"{name} reads a resource that is not installed")
+    copied, original = persist.load(copy), persist.load(name)
+    assert type(copied.aligner) is type(original.aligner)
+    theirs, own = copied.aligner.state(), original.aligner.state()
+    assert theirs.keys() == own.keys() == persist.read_state(copy).keys()
+
+
 def test_the_best_model_that_can_run_here(shipped):
     assert persist.best_available() == "core"
     shipped.add("wordnet")
