@@ -18,6 +18,7 @@ from __future__ import annotations
 import argparse
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -122,7 +123,8 @@ def attacked(part: Part, kills: int, moments: random.Random, folder: Path) -> Ro
     seconds = victim.measure()
     while row.kills < kills:
         own = folder / str(row.kills)
-        own.mkdir(exist_ok=True)
+        shutil.rmtree(own, ignore_errors=True)
+        own.mkdir()
         victim.prepare(own)
         how = moments.choice(part.signals)
         at = moments.uniform(0, seconds)
@@ -137,7 +139,7 @@ def killed(victim: victims.Victim, folder: Path, how: signal.Signals, at: float,
     """Start the work and kill it so many seconds after it has begun; whether it was still there to be killed."""
     process = subprocess.Popen(
         victim.command(folder), cwd=folder, env=victim.environment(folder), start_new_session=True,
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=hearing,
     )  # fmt: skip
     while process.poll() is None and not victim.begun(folder):
         time.sleep(0.002)
@@ -150,7 +152,14 @@ def killed(victim: victims.Victim, folder: Path, how: signal.Signals, at: float,
     for number, program in alive.items():
         row.faults.append(f"after {how.name}, {program} lives on for more than {PATIENCE:g} s")
         os.kill(number, signal.SIGKILL)
+    if process.returncode not in (0, -how, 128 + how):
+        row.faults.append(f"after {how.name}, the exit code is {process.returncode}")
     return process.returncode != 0
+
+
+def hearing() -> None:
+    """Let a process hear Ctrl-C, which those that a shell starts in the background ignore."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def session(leader: int) -> dict[int, str]:
@@ -188,6 +197,7 @@ def judged(victim: victims.Victim, folder: Path, what: str, row: Row) -> None:
     row.litter += len(remaining)
     faults += [f"the next run leaves {path.name}" for path in remaining]
     row.faults += [f"{what}: {fault}" for fault in faults]
+    print(*(f"{row.name}: {what}: {fault}" for fault in faults), sep="\n", end="", file=sys.stderr, flush=True)
 
 
 def litter(folder: Path) -> list[Path]:
