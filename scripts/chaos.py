@@ -16,6 +16,7 @@ what the next runs left of it; and the largest relative difference of the final 
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import random
 import shutil
@@ -88,6 +89,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", nargs="+", metavar="PART", choices=[part.name for part in PARTS])
     options = parser.parse_args()
+    logging.disable(logging.WARNING)  # loading says that a model's training was interrupted
     parts = [part for part in PARTS if not options.only or part.name in options.only]
     rows, shares = [], sum(part.share for part in parts)
     print(HEADER, flush=True)

@@ -63,14 +63,18 @@ class Files:
         sweep(self.folder)
 
     def write(self, name: str, arrays: Arrays, texts: Mapping[str, str]) -> None:
-        """Write the file of a phase."""
+        """Write the file of a phase. Training goes on if it cannot be written."""
+        from safetensors import SafetensorError
         from safetensors.numpy import save_file
 
         self.before()
         ready = {key: np.asarray(array, order="C") for key, array in arrays.items()}
-        with unfinished(self.folder) as part:
-            save_file(ready, part, dict(texts))
-            put_in_place(part, self.folder / f"{name}{ENDING}")
+        try:
+            with unfinished(self.folder) as part:
+                save_file(ready, part, dict(texts))
+                put_in_place(part, self.folder / f"{name}{ENDING}")
+        except (OSError, SafetensorError) as error:
+            log.warning("the checkpoint cannot be written, and training goes on without it: %s", error)
 
     def flush(self) -> None:
         """Write the state that waits."""

@@ -28,6 +28,7 @@ SYSTEMS = {
     "mixed": ("aligner=mixed", FEATURES, "aligner.network.width=4", "aligner.network.blocks=1",
               "aligner.network.epochs=2", "aligner.network.encoder=null", "aligner.folds=2",
               "trainer.max_iterations=3"),
+    "ibm1": ("aligner=ibm1", "aligner.forward.iterations=2"),
     "hmm": ("aligner=hmm", "aligner.forward.iterations=3", "aligner.forward.ibm1_iterations=2"),
     "agreement": ("aligner=agreement", "aligner.alone=2", "aligner.forward.iterations=2"),
     "manli": ("aligner=manli", "aligner.epochs=4", "aligner.burn_in=1", "aligner.max_phrase=2",
@@ -103,7 +104,6 @@ def test_every_trainable_aligner_is_tested():
     aligners = {name: build(composed(f"aligner={name}")["aligner"]) for name in {*options("aligner")} - {*SYSTEMS}}
     assert {name for name, aligner in aligners.items() if isinstance(aligner, Trainable)} == {
         "crf_remember",
-        "ibm1",
         "manli_exact",
         "thot",
     }
@@ -133,6 +133,16 @@ def test_a_phase_keeps_its_state_when_it_is_due_and_when_it_is_interrupted(tmp_p
     assert found == report and state["names"] == ["a", "\ud800\u2028"] and phase.kept() is None
     files.close(keep=False)
     assert not tmp_path.exists()
+
+
+def test_training_goes_on_if_its_checkpoint_cannot_be_written(tmp_path, caplog):
+    """As on a full disk."""
+    files = Files(tmp_path / "folder", 0.0)
+    (tmp_path / "folder").rmdir()
+    aligner = made("ibm1")
+    assert fit_phase(aligner, EXAMPLES, phase=Phase(files, "training")).converged
+    assert "the checkpoint cannot be written, and training goes on" in caplog.text
+    files.close(keep=True)
 
 
 def test_a_folder_has_one_training_at_a_time(tmp_path):
