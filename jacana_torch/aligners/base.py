@@ -344,7 +344,10 @@ def numbers_in(state: State, name: str, *shape: int | None, least: float = -LARG
     value = np.asarray(state[name])
     if value.dtype.kind not in "fiu":
         raise ConfigError(f"{name!r} should be an array of numbers")
-    if len(shape) != value.ndim or any(n not in (None, m) for n, m in zip(shape, value.shape, strict=True)):
+    fits = len(shape) == value.ndim
+    for expected, length in zip(shape, value.shape, strict=False):
+        fits = fits and expected in (None, length)
+    if not fits:
         wanted = " x ".join("any" if n is None else str(n) for n in shape)
         raise ConfigError(f"{name!r} has the shape {value.shape}, and should have {wanted}")
     value = value.astype(np.float64)

@@ -15,6 +15,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,8 +42,8 @@ log = logging.getLogger(__name__)
 
 # The settings that Hydra reads itself.
 HYDRAS_OWN = {
-    prefix: {"env", *(one.name for one in fields(kind))}
-    for prefix, kind in (("hydra.", HydraConf), ("hydra.job.", JobConf))
+    "hydra.": {"env", *map(attrgetter("name"), fields(HydraConf))},
+    "hydra.job.": {"env", *map(attrgetter("name"), fields(JobConf))},
 }
 
 

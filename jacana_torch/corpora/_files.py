@@ -316,10 +316,10 @@ def takes_header(source: Source, line: str) -> bool:
     """Whether the first line names the columns; a ValueError if it names them in another order."""
     if source.header is not None:
         return source.header
-    found = columns(line)
-    if (
-        sum(column.count(" ") <= NAME_BLANKS for column in found) < 2
-    ):  # sentences: most files need no list of names
+    found, short = columns(line), 0
+    for column in found:
+        short += column.count(" ") <= NAME_BLANKS
+    if short < 2:  # sentences: most files need no list of names
         return False
     from ._header import recognised
 

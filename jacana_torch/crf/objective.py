@@ -73,7 +73,8 @@ class Objective:
             scores.layout, packs(scores.layout, places, numbers=places, aligned=16), TorchArrays(device)
         )
         self._margin = Margin(scores.layout, gold, costs["cost_null"], costs["cost_link"], device)
-        self._l2, self._mean = (torch.as_tensor(x, dtype=torch.float64, device=device) for x in (l2, mean))
+        self._l2 = torch.as_tensor(l2, dtype=torch.float64, device=device)
+        self._mean = torch.as_tensor(mean, dtype=torch.float64, device=device)
         self._gold = scores.transpose(*self._margin.taken)  # its product with the weights is the score of gold
 
     @torch.no_grad()

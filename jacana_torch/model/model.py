@@ -55,7 +55,11 @@ class Limits:
         for name, sentence in (("source", pair.source), ("target", pair.target)):
             self._check_tokens(name, sentence.tokens)
             for layer, values in sentence.layers.items():
-                self._check_tokens(f"{name}'s layer {layer}", list(filter(_is_string, values)))
+                texts = []
+                for value in values:
+                    if isinstance(value, str):
+                        texts.append(value)
+                self._check_tokens(f"{name}'s layer {layer}", texts)
 
     def _check_tokens(self, name: str, tokens: Sequence[str]) -> None:
         try:
@@ -239,10 +243,6 @@ def _as_sentence(name: str, side: Side) -> Sentence:
     if isinstance(side, _NO_LIST) or not _is_iterable(side):
         raise PairTypeError(f"the {name} is {described(side)}, not a string or a list of tokens")
     return Sentence(tuple(side))
-
-
-def _is_string(value: object) -> bool:
-    return isinstance(value, str)
 
 
 def _is_iterable(value: object) -> bool:

@@ -42,13 +42,13 @@ _REPORT, _LISTS = "report", "lists"  # metadata of a phase that has ended
 class Files:
     """The files of a checkpoint, one for each phase.
 
-    `seconds` is the time between two writings of a state; `before` is called before each. `waiting` is the phase
-    that has a state to be written, and the function that makes it.
+    `seconds` is the time between two writings of a state; `before`, if set, is called before each.
+    `waiting` is the phase that has a state to be written, and the function that makes it.
     """
 
     folder: Path
     seconds: float
-    before: Callable[[], None] = lambda: None
+    before: Callable[[], None] | None = None
     written: float = field(default_factory=time.monotonic)
     waiting: tuple[Phase, Callable[[], Arrays]] | None = None
 
@@ -67,8 +67,11 @@ class Files:
         from safetensors import SafetensorError
         from safetensors.numpy import save_file
 
-        self.before()
-        ready = {key: np.asarray(array, order="C") for key, array in arrays.items()}
+        if self.before is not None:
+            self.before()
+        ready = {}
+        for key, array in arrays.items():
+            ready[key] = np.asarray(array, order="C")
         try:
             with unfinished(self.folder) as part:
                 save_file(ready, part, dict(texts))
@@ -182,7 +185,10 @@ class Record:
 
         Other settings than those of that run are an error. If it was killed before it wrote a record, it begins.
         """
-        settings = {k: v for k, v in _flat(config) if k not in _FREE and k.partition(".")[0] not in _FREE}
+        settings = {}
+        for name, value in _flat(config):
+            if name not in _FREE and name.partition(".")[0] not in _FREE:
+                settings[name] = value
         held = {"version": __version__, "settings": settings, "output": _output(config, directory)}
         given, job = config["resume"], _is_job(config["resume"], directory)
         if not given or (job and not (directory / RECORD).is_file()):

@@ -93,7 +93,7 @@ def annotated(model: Model, data: Dataset, sidecar: bool = False) -> Dataset:
 
 def checksums(examples: Iterable[Example]) -> frozenset[int]:
     """The checksums of the examples' pairs."""
-    return frozenset(example.pair.checksum for example in examples)
+    return frozenset(map(attrgetter("pair.checksum"), examples))
 
 
 def _located(root: Path, name: str) -> Path:

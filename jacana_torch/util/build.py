@@ -153,17 +153,25 @@ def options_of(hint: Any, bounds: tuple[Any, ...] = ()) -> tuple[Option, ...]:
     if origin is Annotated:
         return options_of(inner[0], (*bounds, *inner[1:]))
     if origin in (typing.Union, types.UnionType):
-        return tuple(option for one in inner for option in options_of(one, bounds))
+        kinds: list[Option] = []
+        for one in inner:
+            kinds += options_of(one, bounds)
+        return tuple(kinds)
     if hint in _NAMES:
-        choices = [f"one of {', '.join(bound.choices)}" for bound in bounds if isinstance(bound, OneOf)]
-        return (Option(hint, (choices or [_NAMES[hint]])[0], (), () if hint is type(None) else bounds),)
+        name = _NAMES[hint]
+        for bound in bounds:
+            if isinstance(bound, OneOf):
+                name = f"one of {', '.join(bound.choices)}"
+        return (Option(hint, name, (), () if hint is type(None) else bounds),)
     if origin is Callable:
         return (Option(hint, "a function", (), bounds),)
     if isinstance(origin, type) and issubclass(origin, Mapping):
         return (Option(Mapping, "a mapping", options_of(inner[-1]), bounds),)
     if isinstance(origin, type) and issubclass(origin, Iterable):
-        entries = tuple(option for one in inner if one is not ... for option in options_of(one))
-        return (Option(list, "a list", entries, bounds),)
+        entries: list[Option] = []
+        for one in inner:
+            entries += options_of(one) if one is not ... else ()
+        return (Option(list, "a list", tuple(entries), bounds),)
     known = isinstance(hint, type) and hint not in (object, list, tuple, dict)
     return (Option(hint, f"a {hint.__name__}", (), bounds),) if known else ANYTHING
 
@@ -246,7 +254,9 @@ def check(config: Any, kind: Any = Any, on_file: OnFile = trust.add_file) -> Non
     """Raise a ConfigError if a part or a setting of a config is not allowed. Nothing is built."""
     level = [config]
     for _ in range(DEEPEST):
-        level = [inner for outer in level for inner in _inside(outer)]
+        outer, level = level, []
+        for value in outer:
+            level += _inside(value)
     if level:
         raise ConfigError(f"the config is nested more than {DEEPEST} levels deep")
     _value("the config", config, options_of(kind), on_file)
@@ -290,7 +300,9 @@ def _part(name: str, config: Mapping[str, Any], roles: Sequence[Option], on_file
     found = _find(target, types.FunctionType if partial else type)
     if not any(_fulfils(found, role.kind) for role in roles):
         raise ConfigError(f"{name}: {target} is not {' or '.join(role.name for role in roles)}")
-    arguments = {key: value for key, value in config.items() if key not in ("_target_", "_partial_")}
+    arguments = dict(config)
+    del arguments["_target_"]
+    arguments.pop("_partial_", None)
     settings = settings_of(found)
     if partial:
         try:
