@@ -237,6 +237,14 @@ def test_segments_score_the_sum_over_tokens_of_means_over_spans():
             assert sized[a, b, i, j] == pytest.approx(cells[i : i + a + 1, j : j + b + 1].mean(1).sum())
 
 
+def test_weights_that_no_training_gives_are_an_error_and_no_nan():
+    aligner, p = made(), pair("the old red barn", "old red barns there")
+    names = aligner.chain.features([p]).names()
+    aligner.restore({"names": names, "weights": np.full(len(names), 1e6)})
+    with pytest.raises(ModelError, match="forward direction .* far larger"):
+        aligner.align([p])
+
+
 def test_continued_training_keeps_all_features():
     aligner = PhraseCrf({"string": String(), "pos": Pos()}, max_iterations=5)
     aligner.fit(corpus(5))
