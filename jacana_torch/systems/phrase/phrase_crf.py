@@ -305,8 +305,8 @@ class PhraseCrf:
         log_z, counts = semi.expected(*flat)
         if not (torch.isfinite(log_z).all() and torch.isfinite(counts[0]).all()):
             raise ModelError(
-                f"the {self.part} direction computes probabilities that are not numbers: its weights are far larger "
-                "than those of a trained model"
+                f"the {self.part} direction computes probabilities that are not numbers: its weights are far "
+                "larger than those of a trained model"
             )
         sized = counts[0][of.n_tokens :].view(self.longest, self.longest, -1)
         posterior = segments.unpooled(sized, sized.new_ones(self.longest)).clamp_(0.0, 1.0).cpu().numpy()
