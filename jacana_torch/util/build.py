@@ -54,11 +54,13 @@ class Within:
             and (self.above is None or value > self.above)
             and (self.below is None or value < self.below)
         )
+        if fine:
+            return None
         limits = {"above": self.above, "at least": self.least, "at most": self.most, "below": self.below}
         wanted = [f"{name} {limit:,}" for name, limit in limits.items() if limit is not None]
         if self.above == 0:
             wanted[wanted.index("above 0")] = "positive"
-        return None if fine else f"must be {' and '.join(wanted)}"
+        return f"must be {' and '.join(wanted)}"
 
 
 @dataclass(frozen=True)
@@ -271,7 +273,10 @@ def _inside(value: Any) -> Collection[Any]:
 def _value(name: str, value: Any, options: Sequence[Option], on_file: OnFile | None) -> None:
     """Raise a ConfigError if a value, or anything inside it, is none of the options."""
     part = isinstance(value, Mapping) and "_target_" in value
-    fitting = [option for option in options if (option.is_part if part else option.takes(value))]
+    fitting: list[Option] = []
+    for option in options:
+        if option.is_part if part else option.takes(value):
+            fitting.append(option)
     if not fitting:
         raise ConfigError(f"{name}={_shown(value)} should be {_names_of(options)}")
     wrong = fitting[0].problem(value)

@@ -27,11 +27,9 @@ from .context import Context, Window
 _STOPS = frozenset(".!?;:")
 # In this order: two identical words of different classes (`US` and `us`) count as the first of them.
 WORD_KINDS = ("comma", "stop", *FUNCTION_KINDS, *WORD_CLASSES)
-_LISTED = {
-    word: WORD_KINDS.index(name)
-    for name, words in {"comma": ",", "stop": _STOPS, **FUNCTION_KINDS}.items()
-    for word in words
-}
+_LISTED: dict[str, int] = {}
+for _name, _words in {"comma": ",", "stop": _STOPS, **FUNCTION_KINDS}.items():
+    _LISTED.update(dict.fromkeys(_words, WORD_KINDS.index(_name)))
 _IS_FUNCTION = np.isin(WORD_KINDS, ("function", *FUNCTION_KINDS))
 _IS_PUNCT = np.isin(WORD_KINDS, ("comma", "stop", "punct"))
 ALIKE = (*map("{0}={0}".format, WORD_KINDS), "name~name", "word~word")
