@@ -96,7 +96,7 @@ def known(model_name: str, names: set[str]) -> dict[str, list[dict]]:
     for pair in pairs[:200]:
         body = {**dict(zip(SIDES, pair, strict=True))}
         made["small"].append({**align([pair]), "body": body})
-    made["medium"] = [align([sentence(draw, 95, pairs)]) for _ in range(100)]
+    made["medium"] = [align([sentence(draw, 65, pairs)]) for _ in range(100)]
     made["explain"] = []
     for _ in range(4):
         pair = sentence(draw, 200, pairs)

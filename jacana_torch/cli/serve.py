@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import hashlib
 import importlib.util
 import sys
@@ -31,6 +32,7 @@ requests that it has accepted. Large requests are answered by a second process a
 ones for them. Anyone who can reach the address can use the server, unless it has a token: on networks that you do
 not trust, keep 127.0.0.1. A token is sent as `Authorization: Bearer TOKEN`; browsers ask for it as a password."""
 
+COLLECTED = (2_000, 20, 100)  # objects: to look for more garbage at once would hold up everyone for a moment
 LIMITS = {
     "tokens": "tokens per sentence",
     "pairs": "pairs per request",
@@ -121,6 +123,8 @@ def serve(arguments: argparse.Namespace, limits: Limits) -> int:
         app = application(loaded, limits, access, _worker(chosen, arguments.device, limits, stamp))
         if not is_private(listener):
             _warn_of_networks(host, token is not None)
+        gc.freeze()
+        gc.set_threshold(*COLLECTED)
         where = url(listener)
         sys.stderr.write(f"jacana-torch: {', '.join(loaded.names)} at {where} (API: {where}docs; Ctrl-C stops)\n")
         sys.stderr.flush()

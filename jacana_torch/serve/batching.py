@@ -23,7 +23,9 @@ Key = TypeVar("Key", bound=Hashable)
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-BUDGET = 20_000  # cost of the items of one batch; a new job waits that long at least
+BUDGET = 20_000  # cost of the items of one batch at most
+LEAST = 5_000  # cost that a batch may have however slow the work is
+SLICE = 0.15  # seconds that a batch between the two may take: so long a new job waits
 GATHERING = 0.002  # seconds that an idle worker waits for further jobs
 LONGEST_ADVICE = 60  # seconds
 MEMORY = 0.8  # of the pace of earlier batches
@@ -156,18 +158,19 @@ class Batcher(Generic[Key, Item, Result]):
         Half of the budget belongs to the first job, half or more to the others, which do not wait for an item
         that is above it. Unfinished jobs go to the end of the queue.
         """
-        spent, left = 0, BUDGET / 2 if len(self._jobs) > 1 else BUDGET
+        budget = min(BUDGET, max(LEAST, SLICE / self._pace)) if self._pace else BUDGET
+        spent, left = 0, budget / 2 if len(self._jobs) > 1 else budget
         batch: defaultdict[tuple[Key, bool], list[_Part[Key, Item, Result]]] = defaultdict(list)
         for job in self._in_order():
             if batch and job.costs[job.taken] > left:
                 continue  # it is the first of a later batch
             part = job.take(left)
             spent += part.cost
-            left = max(BUDGET - spent, BUDGET / 2) if len(batch) == 0 else left - part.cost
+            left = max(budget - spent, budget / 2) if len(batch) == 0 else left - part.cost
             self._jobs.remove(job)
             if job.waiting:
                 self._jobs.append(job)
-            batch[job.key, part.cost > BUDGET].append(part)
+            batch[job.key, part.cost > budget].append(part)
         return sorted(batch.values(), key=lambda parts: max(part.cost for part in parts))
 
     def _in_order(self) -> Iterator[_Job[Key, Item, Result]]:

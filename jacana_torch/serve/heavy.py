@@ -19,7 +19,7 @@ from ..errors import JacanaError
 from . import Busy, Refused
 from .worker import Head, message
 
-LIGHT = 10_000  # cost; requests up to it are answered by the server itself, some hundredths of a second each
+LIGHT = 5_000  # cost; requests up to it are answered by the server itself, some hundredths of a second each
 MOST = 64  # heavy requests that may wait
 MOST_OF_A_CLIENT = 32
 PAUSE = 5  # seconds between a process that cannot start and the next attempt
