@@ -32,7 +32,7 @@ requests that it has accepted. Large requests are answered by a second process a
 ones for them. Anyone who can reach the address can use the server, unless it has a token: on networks that you do
 not trust, keep 127.0.0.1. A token is sent as `Authorization: Bearer TOKEN`; browsers ask for it as a password."""
 
-COLLECTED = (2_000, 20, 100)  # objects: to look for more garbage at once would hold up everyone for a moment
+COLLECTED = (5_000, 20, 100)  # objects: to look for more garbage at once would hold up everyone for a moment
 LIMITS = {
     "tokens": "tokens per sentence",
     "pairs": "pairs per request",

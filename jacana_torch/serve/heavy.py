@@ -15,7 +15,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from ..errors import JacanaError
 from . import Busy, Refused
 from .worker import Head, message
 
@@ -105,7 +104,8 @@ class Heavy:
                     self._process = await asyncio.create_subprocess_exec(*self._command, stdin=PIPE, stdout=PIPE)
                 except OSError as error:
                     self._died = time.monotonic()
-                    raise JacanaError(f"cannot start a process for large requests ({error})") from None
+                    text = f"cannot start a process for large requests ({error}): try again in {PAUSE} s"
+                    raise Refused(503, text, PAUSE) from None
                 self._listening = asyncio.create_task(self._listen(self._process))
             return self._process
 

@@ -3,6 +3,7 @@ killed and outdated."""
 
 from __future__ import annotations
 
+import asyncio
 import os
 import random
 import re
@@ -21,6 +22,9 @@ from commands import WORDS, started
 from serving import Client, heard, until
 
 from jacana_torch.model import persist
+from jacana_torch.serve import Refused
+from jacana_torch.serve import heavy as heavy_module
+from jacana_torch.serve.heavy import Heavy
 
 pytest.importorskip("starlette", reason="the extra serve is not installed")
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="finds and stops processes")
@@ -164,6 +168,22 @@ def test_a_model_that_changed_is_not_mixed_with_the_old(model, tmp_path):
         threading.Thread(target=lambda: said.append(process.stderr.readline()), daemon=True).start()
         until(lambda: said)
         assert b"files have changed since the server started" in said[0]
+
+
+def test_a_worker_that_cannot_start_is_a_503():
+    async def ask() -> None:
+        async with Heavy(["/no/such/command"]) as heavy:
+            for message in (
+                "cannot start a process",
+                "the process for large requests ended",
+            ):  # it waits for a while
+                with pytest.raises(Refused, match=message) as refused:
+                    await heavy.answer("align", b"{}", "")
+                assert (refused.value.status, refused.value.seconds) == (503, heavy_module.PAUSE)
+            assert heavy.waiting() == {"requests": 0, "pairs": 0, "cost": 0}
+
+    with ThreadPoolExecutor(1) as pool:  # browser tests leave an event loop running in this thread
+        pool.submit(asyncio.run, ask()).result()
 
 
 def test_the_worker_ends_with_a_server_that_is_killed(server):  # the last test of this server
