@@ -297,11 +297,16 @@ class Example:
     """A pair and its gold alignment; `gold` is None for unaligned text.
 
     `extra` holds the other keys of its record, which nothing reads, for formats that can write them again.
+    For training: `weight` is how much it counts; examples of the same `group` were derived from one another, and
+    stay together when examples are split; `origin` names what made it, and is None for a pair of a corpus.
     """
 
     pair: SentencePair
     gold: Alignment | None = None
     extra: Mapping[str, Any] | None = None
+    weight: float = 1.0
+    group: str | None = None
+    origin: str | None = None
 
     def flip(self) -> Example:
-        return Example(self.pair.flip(), self.gold.flip() if self.gold is not None else None, self.extra)
+        return replace(self, pair=self.pair.flip(), gold=self.gold.flip() if self.gold is not None else None)

@@ -20,7 +20,8 @@ from outcome import outcome
 from validation import FOLDS, Validation
 
 from jacana_torch.aligners.bidirectional import Bidirectional
-from jacana_torch.aligners.posterior import Combination, sampled
+from jacana_torch.aligners.calibration import sampled
+from jacana_torch.aligners.posterior import Combination
 from jacana_torch.errors import ConfigError
 from jacana_torch.evaluate.calibration import log_loss, reliability
 from jacana_torch.model import persist

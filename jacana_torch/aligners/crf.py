@@ -139,7 +139,10 @@ class Crf:
         l2 = self.l2 * prior_factors(names, self.priors) * pull
         costs = {"cost_null": self.cost_null, "cost_link": self.cost_link}
         scores = self.chain_scores(batch, names)
-        objective = Objective(scores, gold, l2, costs, self.batch_cells, self.device, mean)
+        counts = np.array([example.weight for example in examples])
+        objective = Objective(
+            scores, gold, l2, costs, self.batch_cells, self.device, mean, None if (counts == 1).all() else counts
+        )
 
         def step(iteration: int, x: np.ndarray, loss: float, gradient_norm: float) -> None:
             self.names, self.weights = names, x

@@ -1,17 +1,14 @@
 """Links by their posterior under both directions of a chain: the `posterior` symmetrizer, and its calibration.
 
-How much each direction counts is learnt from held-out pairs: chains are trained on the other folds
-(`Posterior.learn`).
+How much each direction counts is learnt from held-out pairs (calibration.py).
 """
 
 from __future__ import annotations
 
-import logging
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, astuple, dataclass, replace
-from itertools import compress, starmap
-from operator import attrgetter
+from dataclasses import astuple, dataclass, replace
+from itertools import starmap
 from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
@@ -25,28 +22,14 @@ from ..features.grid import Grid, grids
 from ..symmetrize import Symmetrizer
 from ..types import Alignment, Example, SentencePair
 from ..util.build import Inside, OneOf, Seed, Within
-from .base import UNKEPT, Checkpoint, TrainingReport, fit_phase
+from .base import UNKEPT, Checkpoint
 
 if TYPE_CHECKING:
     from .crf import Crf
 
-log = logging.getLogger(__name__)
-
 DECIDE = ("threshold", "f1")
-FEWEST = 20  # examples to calibrate on
-HELD_OUT_TOLERANCE = 1e-5  # of training on folds; posteriors differ by less than 0.01
-THRESHOLDS = np.arange(0.3, 0.7, 0.02)
-WORTH_OF_EXACT = (
-    0.25  # points of F1 that a point of exact match is worth: F1 alone hardly depends on the threshold
-)
-NEAR = 100.0  # how much stronger the prior of a combination is if it is that of a trained model
-STEADY = 100  # pairs that count as much for the threshold as the model that training started from
-NEIGHBOURS = 3  # thresholds on either side that a threshold is judged with, because the score of one is noisy
 UNLIKELY = 1e-4  # links that no choice by expected F1 would hold
-
-
 CERTAIN = 1e-6  # probabilities nearer to 0 or 1 are taken for this near
-STEPS = 50  # of Newton's method, which takes about ten
 MOST = 1e6  # of the parameters; those of trained models are below 2
 KEY = "together"  # of the parameters in a model's state
 
@@ -114,33 +97,6 @@ class Combination:
         )
 
 
-@dataclass(frozen=True)
-class Sample:
-    """Cells of pairs: `forward`, `backward` [C] posteriors, `gold` [C] whether gold links them, `pair` [C]."""
-
-    forward: np.ndarray
-    backward: np.ndarray
-    gold: np.ndarray
-    pair: np.ndarray
-
-    @classmethod
-    def of_phase(cls, phase: Checkpoint) -> Sample | None:
-        """Return the sample that a phase ended with, if an interrupted training ended it."""
-        finished = phase.finished()
-        return None if finished is None else cls(**{key: np.asarray(value) for key, value in finished[0].items()})
-
-    @classmethod
-    def joined(cls, parts: Sequence[Sample]) -> Sample:
-        """Concatenate samples, numbering their pairs consecutively."""
-        if not parts:
-            raise ConfigError("there are no pairs with words on both sides to calibrate on")
-        columns, first = [], 0
-        for part in parts:
-            columns.append((part.forward, part.backward, part.gold, part.pair + first))
-            first += int(part.pair.max()) + 1
-        return cls(*map(np.concatenate, zip(*columns, strict=True)))
-
-
 def log_odds(probabilities: np.ndarray) -> np.ndarray:
     p = np.clip(probabilities, CERTAIN, 1 - CERTAIN)
     odds: np.ndarray = np.log(p) - np.log1p(-p)
@@ -151,39 +107,6 @@ def logistic(odds: np.ndarray) -> np.ndarray:
     with np.errstate(over="ignore"):  # of odds below -700, whose probability is 0
         p: np.ndarray = 1 / (1 + np.exp(-odds))
     return p
-
-
-def fitted(sample: Sample, usual: Combination | None = None, strength: float = 1.0) -> Combination:
-    """Return the most likely weights and bias, by Newton's method.
-
-    A Gaussian prior, as strong as a few cells, keeps them near the default combination, or, `strength` times as
-    strong, near the `usual` one of the model that training started from.
-    """
-    one, other = log_odds(sample.forward), log_odds(sample.backward)
-    x = np.column_stack([one, other, np.ones(len(one)), np.minimum(one, other)])
-    usual = usual or Combination()
-    prior = np.array([usual.forward, usual.backward, usual.bias, usual.smaller])
-    weights = prior.copy()
-    loss = _loss(x, sample.gold, weights, prior, strength)
-    for _ in range(STEPS):
-        p = logistic(x @ weights)
-        gradient = x.T @ (p - sample.gold) + strength * (weights - prior)
-        curvature = (x * (p * (1 - p))[:, None]).T @ x + strength * np.eye(len(prior))
-        step = np.linalg.solve(curvature, gradient)
-        while (after := _loss(x, sample.gold, weights - step, prior, strength)) > loss and np.abs(
-            step
-        ).max() > 1e-12:
-            step /= 2
-        weights, before, loss = weights - step, loss, after
-        if before - loss <= 1e-12 * abs(before):
-            break
-    forward, backward, bias, smaller = weights.tolist()
-    return Combination(forward, backward, bias, smaller=smaller)
-
-
-def _loss(x: np.ndarray, gold: np.ndarray, weights: np.ndarray, prior: np.ndarray, strength: float) -> float:
-    odds, away = x @ weights, weights - prior
-    return float(np.logaddexp(0, np.where(gold, -odds, odds)).sum() + strength * (away**2).sum() / 2)
 
 
 @dataclass(frozen=True)
@@ -223,20 +146,11 @@ class Posterior:
 
         `usual` is the combination of the model that the chains started from; few pairs move it little.
         """
-        usable: list[Example] = []
-        for example in examples:
-            if example.gold is not None and len(example.pair.source) and len(example.pair.target):
-                usable.append(example)
-        if not self.folds or len(usable) < FEWEST:
+        if not self.folds:
             return None
-        sample = Sample.joined(list(held_out(one, other, usable, self.folds, self.seed, checkpoint)))
-        found = fitted(sample, usual, 1.0 if usual is None else NEAR)
-        found = replace(found, threshold=best_threshold(sample, found))
-        if usual is not None:
-            share = len(usable) / (len(usable) + STEADY)
-            found = replace(found, threshold=usual.threshold + share * (found.threshold - usual.threshold))
-        log.info("both directions together: %s", found)
-        return found
+        from .calibration import learnt  # aligning needs none of it
+
+        return learnt(one, other, examples, (self.folds, self.seed), usual, checkpoint)
 
     def chosen(self, grid: Grid, probability: np.ndarray, threshold: float) -> np.ndarray:
         """Return the cells that are links, in ascending order."""
@@ -315,71 +229,6 @@ def aligned(
         for place, alignment in zip(places, found, strict=True):
             out[place] = alignment
     return out
-
-
-def held_out(
-    one: Crf, other: Crf, examples: Sequence[Example], folds: int, seed: int, checkpoint: Checkpoint = UNKEPT
-) -> Iterator[Sample]:
-    """Yield the posteriors of each fold under chains that were trained on the others; Ctrl-C passes through."""
-    order = np.random.default_rng(seed).permutation(len(examples))
-    folds = min(folds, len(examples))
-    for number in range(folds):
-        phase = checkpoint.phase(f"fold-{number + 1}")
-        if (sample := Sample.of_phase(phase)) is not None:
-            yield sample
-            continue
-        log.info("both directions on held-out pairs: fold %d of %d", number + 1, folds)
-        inside = np.zeros(len(examples), dtype=bool)
-        inside[order[number::folds]] = True
-        rest = list(compress(examples, ~inside))
-        there, back = _fresh(one), _fresh(other)
-        for chain, seen in ((there, rest), (back, list(map(Example.flip, rest)))):
-            if fit_phase(chain, seen, phase=phase.phase(chain.part)).interrupted:
-                raise KeyboardInterrupt
-        sample = sampled(there, back, list(compress(examples, inside)))
-        phase.finish(asdict(sample), TrainingReport())
-        yield sample
-
-
-def sampled(one: Crf, other: Crf, examples: Sequence[Example]) -> Sample:
-    """Return the posteriors of every cell in both directions, and whether gold links it."""
-    parts = []
-    for places, both in both_ways(one, other, list(map(attrgetter("pair"), examples))):
-        grid, linked = both.grid, np.zeros(both.grid.n_cells, dtype=bool)
-        for place, start, width in zip(places, grid.cell_start.tolist(), grid.n_target.tolist(), strict=True):
-            gold = examples[place].gold
-            for i, j in gold.sure if gold is not None else ():
-                linked[start + i * width + j] = True
-        parts.append(Sample(*both.posteriors(), linked, grid.pair))
-    return Sample.joined(parts)
-
-
-def _fresh(chain: Crf) -> Crf:
-    """Return an untrained chain of the same settings."""
-    tolerance = max(chain.tolerance, HELD_OUT_TOLERANCE)
-    return replace(chain, names=[], weights=np.zeros(0), tolerance=tolerance)
-
-
-def best_threshold(sample: Sample, combination: Combination) -> float:
-    """Return the threshold around which links score best; among equals, the one nearest to a half."""
-    from ..evaluate import Counts, Score  # aligning needs none of it
-
-    probability = combination.combine(sample.forward, sample.backward)
-    pairs = int(sample.pair.max()) + 1
-
-    worths = []
-    for threshold in THRESHOLDS:
-        chosen = probability >= threshold
-        counts = np.zeros((pairs, 3), dtype=np.int64)
-        for k, column in enumerate((sample.gold, chosen, sample.gold & chosen)):
-            counts[:, k] = np.bincount(sample.pair, column, pairs)
-        score = Score.of(Counts(counts))
-        worths.append(score.f1 + WORTH_OF_EXACT * score.exact)
-    merits = []
-    for k, threshold in enumerate(THRESHOLDS):
-        about = np.mean(worths[max(0, k - NEIGHBOURS) : k + NEIGHBOURS + 1])
-        merits.append((round(float(about), 12), -abs(threshold - 0.5)))
-    return round(float(THRESHOLDS[merits.index(max(merits))]), 6)
 
 
 def _least_for_f1(grid: Grid, probability: np.ndarray) -> np.ndarray:

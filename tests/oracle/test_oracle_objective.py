@@ -118,6 +118,25 @@ def test_readings_of_gold_have_equal_shares(sizes, seed, spread, ways, cost_null
     np.testing.assert_allclose(gradient, weights_of(added(slopes)), atol=1e-9, rtol=0)
 
 
+@quick
+@given(SIZES, st.integers(0, 10**6), SPREADS, st.sampled_from([1, 300, 10**6]))
+def test_a_pair_counts_by_its_weight(sizes, seed, spread, max_cells):
+    chains, draw = random_chains(sizes, seed, *spread), np.random.default_rng(seed)
+    costs = {"cost_null": 0.5, "cost_link": 3.0}
+    gold = [draw.integers(0, n + 1, m) for m, n in sizes]
+    counts = draw.choice([0.0, 0.25, 1.0, 2.0], len(sizes))
+    scores, weights = scores_of(sizes), np.array(weights_of(chains))
+    paths = [[g] for g in gold]
+    loss, gradient = Objective(scores, paths, 0.0, costs, max_cells, counts=counts)(weights)
+    margins = [c.softmax_margin(g.tolist(), **costs) for c, g in zip(chains, gold, strict=True)]
+    assert loss == pytest.approx(math.fsum(counts * margins), abs=1e-9, rel=1e-12)
+    slopes = []
+    for c, g, times in zip(chains, gold, counts, strict=True):
+        own = less(charged(c, [g.tolist()], costs).counts(), g.tolist())
+        slopes.append(Chain(*(times * np.array(part) for part in own)))
+    np.testing.assert_allclose(gradient, weights_of(added(slopes)), atol=1e-9, rtol=0)
+
+
 def mixed(pairs: int) -> tuple[np.ndarray, np.ndarray]:
     draw = np.random.default_rng(1)
     n_target = draw.integers(4, 60, pairs)

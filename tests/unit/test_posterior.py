@@ -13,10 +13,11 @@ from feature_twin import random_pairs
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jacana_torch.aligners import posterior as module
+from jacana_torch.aligners import calibration as module
 from jacana_torch.aligners.bidirectional import Bidirectional
+from jacana_torch.aligners.calibration import Sample, fitted, held_out, sampled
 from jacana_torch.aligners.crf import Crf
-from jacana_torch.aligners.posterior import Combination, Posterior, Sample, both_ways, fitted, held_out, sampled
+from jacana_torch.aligners.posterior import Combination, Posterior, both_ways
 from jacana_torch.crf.links import expected_f1_links
 from jacana_torch.errors import ConfigError
 from jacana_torch.evaluate import score

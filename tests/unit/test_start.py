@@ -16,10 +16,11 @@ import jacana_torch
 from jacana_torch import corpora
 from jacana_torch.aligners.base import FineTunable
 from jacana_torch.aligners.bidirectional import Bidirectional
+from jacana_torch.aligners.calibration import STEADY
 from jacana_torch.aligners.crf import Crf
 from jacana_torch.aligners.neural.mixed import Mixed
 from jacana_torch.aligners.neural.neural import Neural
-from jacana_torch.aligners.posterior import STEADY, Combination, Posterior
+from jacana_torch.aligners.posterior import Combination, Posterior
 from jacana_torch.cli import main
 from jacana_torch.features.families.distortion import Distortion
 from jacana_torch.features.families.position import Position

@@ -18,7 +18,8 @@ from ...types import Alignment, Example, SentencePair
 from ...util.build import Inside, Items, Seed, Within
 from ..base import UNKEPT, Checkpoint, TrainingReport, Watcher, fit_phase, learnable
 from ..bidirectional import Bidirectional
-from ..posterior import FEWEST, NEAR, Combination, Sample, best_threshold, fitted
+from ..calibration import FEWEST, NEAR, Sample, best_threshold, fitted
+from ..posterior import Combination
 from .neural import Neural, alignment_of
 from .training import matrix_of
 

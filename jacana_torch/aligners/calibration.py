@@ -1,0 +1,214 @@
+"""Learning how to combine two directions: the combination that suits their posteriors on held-out pairs.
+
+Chains are trained on the other folds. Aligning needs none of this.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
+from itertools import compress
+from operator import attrgetter
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..errors import ConfigError
+from ..evaluate import Counts, Score
+from ..features.words import numbered
+from ..types import Example
+from .base import UNKEPT, Checkpoint, TrainingReport, fit_phase
+from .posterior import Combination, both_ways, log_odds, logistic
+
+if TYPE_CHECKING:
+    from .crf import Crf
+
+log = logging.getLogger(__name__)
+
+FEWEST = 20  # examples to calibrate on
+HELD_OUT_TOLERANCE = 1e-5  # of training on folds; posteriors differ by less than 0.01
+THRESHOLDS = np.arange(0.3, 0.7, 0.02)
+WORTH_OF_EXACT = (
+    0.25  # points of F1 that a point of exact match is worth: F1 alone hardly depends on the threshold
+)
+NEAR = 100.0  # how much stronger the prior of a combination is if it is that of a trained model
+STEADY = 100  # pairs that count as much for the threshold as the model that training started from
+NEIGHBOURS = 3  # thresholds on either side that a threshold is judged with, because the score of one is noisy
+STEPS = 50  # of Newton's method, which takes about ten
+
+
+def learnt(
+    one: Crf,
+    other: Crf,
+    examples: Sequence[Example],
+    folds: tuple[int, int],
+    usual: Combination | None = None,
+    checkpoint: Checkpoint = UNKEPT,
+) -> Combination | None:
+    """Return the combination that suits held-out pairs best; None with too few examples.
+
+    `folds` is their number and the seed of the split, `usual` as in `fitted`.
+    """
+    usable: list[Example] = []
+    for example in examples:
+        if example.gold is not None and len(example.pair.source) and len(example.pair.target):
+            usable.append(example)
+    if len(usable) < FEWEST:
+        return None
+    sample = Sample.joined(list(held_out(one, other, usable, *folds, checkpoint)))
+    found = fitted(sample, usual, 1.0 if usual is None else NEAR)
+    found = replace(found, threshold=best_threshold(sample.real(), found))
+    if usual is not None:
+        share = len(usable) / (len(usable) + STEADY)
+        found = replace(found, threshold=usual.threshold + share * (found.threshold - usual.threshold))
+    log.info("both directions together: %s", found)
+    return found
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Cells of pairs: `forward`, `backward` [C] posteriors, `gold` [C] whether gold links them, `pair` [C].
+
+    `weight` [C] is how much a cell counts, by default 1, and `made` [C] whether its pair was made for training.
+    """
+
+    forward: np.ndarray
+    backward: np.ndarray
+    gold: np.ndarray
+    pair: np.ndarray
+    weight: np.ndarray = field(default_factory=partial(np.ones, 0))
+    made: np.ndarray = field(default_factory=partial(np.zeros, 0, dtype=bool))
+
+    def __post_init__(self) -> None:
+        for name, usual in (("weight", np.ones), ("made", partial(np.zeros, dtype=bool))):
+            if len(getattr(self, name)) != len(self.gold):
+                object.__setattr__(self, name, usual(len(self.gold)))
+
+    def real(self) -> Sample:
+        """Return the cells of the corpus's own pairs; of all pairs if none is."""
+        if self.made.all() or not self.made.any():
+            return self
+        kept = ~self.made
+        _, pair = np.unique(self.pair[kept], return_inverse=True)
+        return Sample(self.forward[kept], self.backward[kept], self.gold[kept], pair, self.weight[kept])
+
+    @classmethod
+    def of_phase(cls, phase: Checkpoint) -> Sample | None:
+        """Return the sample that a phase ended with, if an interrupted training ended it."""
+        finished = phase.finished()
+        return None if finished is None else cls(**{key: np.asarray(value) for key, value in finished[0].items()})
+
+    @classmethod
+    def joined(cls, parts: Sequence[Sample]) -> Sample:
+        """Concatenate samples, numbering their pairs consecutively."""
+        if not parts:
+            raise ConfigError("there are no pairs with words on both sides to calibrate on")
+        columns, first = [], 0
+        for part in parts:
+            numbered = part.pair + first
+            columns.append((part.forward, part.backward, part.gold, numbered, part.weight, part.made))
+            first += int(part.pair.max()) + 1
+        return cls(*map(np.concatenate, zip(*columns, strict=True)))
+
+
+def fitted(sample: Sample, usual: Combination | None = None, strength: float = 1.0) -> Combination:
+    """Return the most likely weights and bias, by Newton's method.
+
+    A Gaussian prior, as strong as a few cells, keeps them near the default combination, or, `strength` times as
+    strong, near the `usual` one of the model that training started from.
+    """
+    one, other = log_odds(sample.forward), log_odds(sample.backward)
+    x = np.column_stack([one, other, np.ones(len(one)), np.minimum(one, other)])
+    usual = usual or Combination()
+    prior = np.array([usual.forward, usual.backward, usual.bias, usual.smaller])
+    weights = prior.copy()
+    loss = _loss(x, sample, weights, prior, strength)
+    for _ in range(STEPS):
+        p = logistic(x @ weights)
+        gradient = x.T @ (sample.weight * (p - sample.gold)) + strength * (weights - prior)
+        curvature = (x * (sample.weight * p * (1 - p))[:, None]).T @ x + strength * np.eye(len(prior))
+        step = np.linalg.solve(curvature, gradient)
+        while (after := _loss(x, sample, weights - step, prior, strength)) > loss and np.abs(step).max() > 1e-12:
+            step /= 2
+        weights, before, loss = weights - step, loss, after
+        if before - loss <= 1e-12 * abs(before):
+            break
+    forward, backward, bias, smaller = weights.tolist()
+    return Combination(forward, backward, bias, smaller=smaller)
+
+
+def _loss(x: np.ndarray, sample: Sample, weights: np.ndarray, prior: np.ndarray, strength: float) -> float:
+    odds, away = x @ weights, weights - prior
+    each = sample.weight * np.logaddexp(0, np.where(sample.gold, -odds, odds))
+    return float(each.sum() + strength * (away**2).sum() / 2)
+
+
+def held_out(
+    one: Crf, other: Crf, examples: Sequence[Example], folds: int, seed: int, checkpoint: Checkpoint = UNKEPT
+) -> Iterator[Sample]:
+    """Yield the posteriors of each fold under chains that were trained on the others; Ctrl-C passes through.
+
+    Examples of one group are in one fold.
+    """
+    groups = ((example.group, k if example.group is None else 0) for k, example in enumerate(examples))
+    group = numbered(groups)[1]
+    order = np.random.default_rng(seed).permutation(int(group.max()) + 1)
+    folds = min(folds, len(order))
+    for number in range(folds):
+        phase = checkpoint.phase(f"fold-{number + 1}")
+        if (sample := Sample.of_phase(phase)) is not None:
+            yield sample
+            continue
+        log.info("both directions on held-out pairs: fold %d of %d", number + 1, folds)
+        inside = np.isin(group, order[number::folds])
+        rest = list(compress(examples, ~inside))
+        there, back = _fresh(one), _fresh(other)
+        for chain, seen in ((there, rest), (back, list(map(Example.flip, rest)))):
+            if fit_phase(chain, seen, phase=phase.phase(chain.part)).interrupted:
+                raise KeyboardInterrupt
+        sample = sampled(there, back, list(compress(examples, inside)))
+        phase.finish(asdict(sample), TrainingReport())
+        yield sample
+
+
+def sampled(one: Crf, other: Crf, examples: Sequence[Example]) -> Sample:
+    """Return the posteriors of every cell in both directions, and whether gold links it."""
+    parts = []
+    for places, both in both_ways(one, other, list(map(attrgetter("pair"), examples))):
+        grid, linked = both.grid, np.zeros(both.grid.n_cells, dtype=bool)
+        own = list(map(examples.__getitem__, places))
+        for example, start, width in zip(own, grid.cell_start.tolist(), grid.n_target.tolist(), strict=True):
+            for i, j in example.gold.sure if example.gold is not None else ():
+                linked[start + i * width + j] = True
+        weight = np.array([example.weight for example in own])[grid.pair]
+        made = np.array([example.origin is not None for example in own])[grid.pair]
+        parts.append(Sample(*both.posteriors(), linked, grid.pair, weight, made))
+    return Sample.joined(parts)
+
+
+def _fresh(chain: Crf) -> Crf:
+    """Return an untrained chain of the same settings."""
+    tolerance = max(chain.tolerance, HELD_OUT_TOLERANCE)
+    return replace(chain, names=[], weights=np.zeros(0), tolerance=tolerance)
+
+
+def best_threshold(sample: Sample, combination: Combination) -> float:
+    """Return the threshold around which links score best; among equals, the one nearest to a half."""
+    probability = combination.combine(sample.forward, sample.backward)
+    pairs = int(sample.pair.max()) + 1
+
+    worths = []
+    for threshold in THRESHOLDS:
+        chosen = probability >= threshold
+        counts = np.zeros((pairs, 3), dtype=np.int64)
+        for k, column in enumerate((sample.gold, chosen, sample.gold & chosen)):
+            counts[:, k] = np.bincount(sample.pair, column, pairs)
+        score = Score.of(Counts(counts))
+        worths.append(score.f1 + WORTH_OF_EXACT * score.exact)
+    merits = []
+    for k, threshold in enumerate(THRESHOLDS):
+        about = np.mean(worths[max(0, k - NEIGHBOURS) : k + NEIGHBOURS + 1])
+        merits.append((round(float(about), 12), -abs(threshold - 0.5)))
+    return round(float(THRESHOLDS[merits.index(max(merits))]), 6)
