@@ -156,7 +156,7 @@ def killed(victim: victims.Victim, folder: Path, how: signal.Signals, at: float,
         os.kill(number, signal.SIGKILL)
     if process.returncode not in (0, -how, 128 + how):
         row.faults.append(f"after {how.name}, the exit code is {process.returncode}")
-    return process.returncode != 0
+    return process.returncode != 0 and not victim.ended(folder)
 
 
 def hearing() -> None:

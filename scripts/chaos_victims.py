@@ -52,6 +52,10 @@ class Victim:
         """Whether the work has begun, after the program was loaded."""
         return True
 
+    def ended(self, folder: Path) -> bool:
+        """Whether the work was done, and the program about to exit."""
+        return False
+
     def measure(self) -> float:
         """Do the work once; return how many seconds it took after it had begun."""
         self.whole.mkdir()
@@ -103,6 +107,10 @@ class Training(Victim):
 
     def begun(self, folder: Path) -> bool:
         return (folder / "run" / ".hydra" / "overrides.yaml").is_file()
+
+    def ended(self, folder: Path) -> bool:
+        record = folder / "run" / "run.json"
+        return record.is_file() and "f1" in json.loads(record.read_text())
 
     def broken(self, folder: Path) -> list[str]:
         from safetensors import safe_open
