@@ -293,6 +293,15 @@ class Resourceful(Victim):
         ], 0.0
 
 
+class Compiling(Resourceful):
+    """WordNet and the tagger, whose files this machine has."""
+
+    def prepare(self, folder: Path) -> None:
+        (folder / "home" / "data").mkdir(parents=True)
+        for name in ("wordnet", "tagger"):
+            (folder / "home" / "data" / name).symlink_to(resources.path(name))
+
+
 def installing(folder: Path) -> Resourceful:
     """A wheel of twelve megabytes, from a folder that stands for the package index."""
     wheels, package = folder / "wheels", "toy_words"
@@ -315,8 +324,9 @@ def compiling(folder: Path) -> Resourceful:
     for name in ("wordnet", "tagger"):
         if not resources.available(name):
             raise Unable(f"{name} is not installed")
-        os.environ.setdefault("NLTK_DATA", str(resources.path(name).parents[1]))
-    return Resourceful(folder / "whole", code=COMPILE)
+        if not resources.path(name).is_dir():
+            raise Unable(f"{name} is a zip")
+    return Compiling(folder / "whole", code=COMPILE)
 
 
 # Aligning
