@@ -15,8 +15,8 @@ from jacana_torch.model import persist
 from jacana_torch.types import Sentence, SentencePair
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "gold.jsonl"
-# Bytes that aligning takes per cell of a long pair, beside what does not depend on its length (docs/performance.md),
-# of running text and of one word repeated.
+# Bytes per cell of a long pair that aligning takes, beside what any pair takes (docs/performance.md): of running
+# text, and of one word repeated.
 MOST = {"core": (450, 1000), "standard": (640, 1050)}
 QUICK = [info.name for info in persist.shipped() if info.quick and all(map(resources.available, info.resources))]
 
