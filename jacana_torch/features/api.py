@@ -65,8 +65,8 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from .grid import Grid
-from .words import Lexicon, Signal, WordKey, WordPairs, WordTable
+from .grid import Grid, WordTable
+from .words import Lexicon, Signal, WordKey, WordPairs
 
 __all__ = [
     "Block", "EdgeFamily", "GapFamily", "Grid", "Grouped", "Lexicon", "NodeBlocks", "NodeFamily", "Signal",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, partial
 from itertools import chain
 from operator import attrgetter
@@ -20,13 +20,40 @@ from ..errors import PairError
 from ..types import SentencePair
 from ..util.geometry import Geometry, Ints
 from .padded_grid import PaddedGrid
-from .words import KnownPairs, Lexicon, Signal, WordKey, WordPairs, WordTable
+from .words import KnownPairs, Lexicon, Signal, WordKey, WordPairs
 
 T = TypeVar("T")
 Named = tuple[tuple[str, ...], np.ndarray]  # names of columns, and a table of them
 MARGIN = 3  # padding around each pair in a padded grid: as far as most families look beyond an edge
 PART_PLACES = 40_000  # of a padded grid: what the computations on a part touch stays in the CPU's cache
 WIDEST = 1.5  # width of the widest pair of a part, as a multiple of the first one's
+
+
+@dataclass(frozen=True)
+class WordTable:
+    """The words of a grid under one key, and the distinct pairs of them that its cells hold.
+
+    `source` [Ts] and `target` [Tt] are the word of each token, as numbers in the lexicon.
+    """
+
+    lexicon: Lexicon
+    source: Ints
+    target: Ints
+    find_pairs: Callable[[], tuple[WordPairs, Ints]] = field(repr=False)
+
+    @cached_property
+    def _pairs_and_cell(self) -> tuple[WordPairs, Ints]:
+        return self.find_pairs()
+
+    @property
+    def pairs(self) -> WordPairs:
+        """The U distinct pairs of a source and a target word that share a cell."""
+        return self._pairs_and_cell[0]
+
+    @property
+    def cell(self) -> Ints:
+        """[C] the word pair of each cell."""
+        return self._pairs_and_cell[1]
 
 
 class Grid(Geometry):

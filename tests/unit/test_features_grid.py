@@ -12,8 +12,8 @@ from jacana_torch.annotate.tokens import matching_form
 from jacana_torch.errors import MissingLayer
 from jacana_torch.features import grid as module
 from jacana_torch.features.api import Block
-from jacana_torch.features.grid import Grid
-from jacana_torch.features.words import Signal, WordKey, WordPairs, WordTable
+from jacana_torch.features.grid import Grid, WordTable
+from jacana_torch.features.words import Signal, WordKey, WordPairs
 from jacana_torch.types import Sentence, SentencePair
 
 tokens = st.lists(st.sampled_from(["a", "A", "bb", "—", "-", "😀", "中"]), max_size=5).map(tuple)

@@ -71,6 +71,16 @@ def test_pairs_are_computed_once_while_they_are_remembered():
     assert len(computed) == 2 and computed[0] == computed[1] > 50
 
 
+def test_a_signal_may_be_new_in_any_batch():
+    known = KnownPairs()
+    for k, grid in enumerate(batches(2, 8)):
+        again = Grid(grid.pairs)
+        again.known = known
+        for n in range(k // 2 + 1):
+            signal = Signal(("test.points", n), FORM, code_points, np.float64)
+            np.testing.assert_array_equal(again.per_cell(signal), grid.per_cell(DIRECTED))
+
+
 def lexicon_of(known: KnownPairs, words: list[Any], key: WordKey = FORM) -> Lexicon:
     """The lexicon of a batch in which each word occurs twice."""
     return known.lexicon(key, words, np.repeat(np.arange(len(words)), 2))
