@@ -235,7 +235,7 @@ def _replacing(path: str, name: str) -> Iterator[IO[bytes]]:
             with open(path, "wb") as stream:
                 yield stream
             return
-        from ..resources.unfinished import unfinished  # not needed to read, or to write to stdout
+        from ..resources.store import unfinished  # not needed to read, or to write to stdout
 
         with unfinished(Path(path).parent) as part:
             with open(part, "wb") as stream:

@@ -20,7 +20,7 @@ import numpy as np
 from scipy import sparse
 
 from ..errors import ConfigError, JacanaError
-from ..resources.unfinished import put_in_place, unfinished
+from ..resources.store import put_in_place, unfinished
 from ..types import Sentence
 from .api import Block
 from .association import ASSOCIATIONS, NOTHING, measure_blocks, measures

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..aligners.base import ReadsNatively, State, Trainable
 from ..errors import ModelError
-from ..resources.unfinished import put_in_place, unfinished, write_whole
+from ..resources.store import put_in_place, unfinished, write_whole
 from ..util.build import check
 from ..version import __version__
 from .model import Model

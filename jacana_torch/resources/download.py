@@ -22,7 +22,7 @@ from pathlib import Path, PurePosixPath
 from ..errors import JacanaError
 from . import RECEIPT, find, has_files, home, how_to_get, resource
 from .catalogue import CATALOGUE, Resource, Wheel
-from .unfinished import unfinished
+from .store import unfinished
 
 log = logging.getLogger(__name__)
 

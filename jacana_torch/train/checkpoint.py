@@ -24,7 +24,7 @@ import numpy as np
 from ..aligners.base import Arrays, State, TrainingReport
 from ..errors import ConfigError, JacanaError
 from ..model.saving import CONFIG, write_json
-from ..resources.unfinished import put_in_place, sweep, try_lock, unfinished
+from ..resources.store import put_in_place, sweep, try_lock, unfinished
 from ..types import Example
 from ..version import __version__
 from .data import Dataset

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from jacana_torch.resources.unfinished import put_in_place, sweep, unfinished, write_whole
+from jacana_torch.resources.store import put_in_place, sweep, unfinished, write_whole
 
 ROOT = Path(__file__).parents[2]
 
 WRITER = """
 import sys, time
 from pathlib import Path
-from jacana_torch.resources import unfinished as u
+from jacana_torch.resources import store as u
 with u.unfinished(Path(sys.argv[1]), folder=sys.argv[2] == "folder") as part:
     ({action})
     print("ready", flush=True)

@@ -19,7 +19,7 @@ import numpy as np
 
 from ...aligners.base import State, TrainingReport, Watcher
 from ...errors import ConfigError, MissingResource, ModelError, PairError
-from ...resources.unfinished import unfinished
+from ...resources.store import unfinished
 from ...types import Alignment, Example, SentencePair, trusted
 from ...util.build import OneOf, Seed, Within, check_bounds
 from .translation_table import FORMS, WordPair, lexicon, numbered, read_text, words_of
