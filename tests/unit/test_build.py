@@ -141,7 +141,7 @@ def test_partial_takes_symmetrizers_alone():
     assert build({**BOTH, "symmetrize": union}).symmetrizer_name == "union"
     for wrong, says in (
         ({**union, "_target_": "jacana_torch.symmetrize.names"}, "not a symmetrizer"),
-        ({**union, "_target_": "jacana_torch.aligners.posterior.fitted"}, "not a symmetrizer"),
+        ({**union, "_target_": "jacana_torch.aligners.calibration.fitted"}, "not a symmetrizer"),
         ({**union, "forward": 1}, "multiple values"),
         ({**union, "other": 1}, "other"),
         ({"_target_": "jacana_torch.symmetrize.union"}, "not a type"),
