@@ -41,6 +41,8 @@ def wordnet(own_home, tmp_path, monkeypatch):
         (folder / f"index.{suffix}").write_text("".join(index) if suffix == "noun" else "")
         (folder / f"{suffix}.exc").write_text("")
     monkeypatch.setenv("NLTK_DATA", str(tmp_path / "nltk_data"))
+    if "nltk.data" in sys.modules:  # another test imported it, and then its own list counts
+        monkeypatch.setattr(sys.modules["nltk.data"], "path", [str(tmp_path / "nltk_data")])
     return folder
 
 
