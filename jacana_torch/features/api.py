@@ -53,9 +53,9 @@ What a `Grid` offers (Ts source tokens, Tt target tokens, C cells):
 - `memo(key, compute)`: a value that several families need, computed once;
 - `shared(key, compute)`: the same for a value that does not depend on the direction.
 
-Features of a pair may not depend on its batch, nor an attribute of a word on other words: it is computed of the words
-that are new, and kept for later batches under its name. A family that reads linguistic resources names them in a member
-`resources` (`types.ReadsResources`).
+Features of a pair may not depend on its batch, nor an attribute of a word on other words: it is computed of the
+words that are new, and kept for later batches under its name. A family that reads linguistic resources names them
+in a member `resources` (`types.ReadsResources`).
 """
 
 from __future__ import annotations
