@@ -6,7 +6,17 @@ setup(
     packages=[*find_packages(include=["jacana_torch", "jacana_torch.*"]), "jacana_torch.conf"],
     package_dir={"jacana_torch.conf": "conf"},
     package_data={
-        "jacana_torch": ["py.typed", "model/shipped/**/*", "view/assets/*", "serve/page/*"],
+        "jacana_torch": [
+            "py.typed",
+            "model/shipped/**/*",
+            "view/assets/*",
+            "serve/page/*",
+            "annotation/page/*",
+            "features/families/*.titles",
+            "systems/*/*.titles",
+            "tasks/*.txt",
+            "diff/*.css",
+        ],
         "jacana_torch.conf": ["**/*.yaml", "*.yaml"],
     },
     include_package_data=False,

@@ -5,6 +5,7 @@ The command line prints the message and exits with code 2. The message says what
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 
@@ -12,6 +13,19 @@ def quote(text: object, length: int = 60) -> str:
     """Quote what the user wrote for an error message: control characters escaped, and cut if it is long."""
     shown = repr(str(text)[: length + 1])
     return shown if len(shown) <= length + 2 else shown[:length] + "…'"
+
+
+def did_you_mean(name: object, known: Iterable[str], listed: bool = True) -> str:
+    """Return the end of a message about an unknown name: the nearest one, and unless `listed` is false, all."""
+    from difflib import get_close_matches
+
+    names = list(known)
+    spelt = {one.lower().replace("_", "-"): one for one in names}
+    close = get_close_matches(str(name).lower().replace("_", "-"), spelt, 1, 0.6)
+    every = f"there are {', '.join(names) or 'none'}"
+    if not close:
+        return f"; {every}" if listed else ""
+    return f"; did you mean {spelt[close[0]]}?" + (f" T{every[1:]}" if listed else "")
 
 
 class JacanaError(Exception):

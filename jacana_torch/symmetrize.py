@@ -16,12 +16,14 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable
-from functools import cache, partial
+from functools import lru_cache, partial
+from itertools import filterfalse
+from operator import itemgetter
 from pathlib import Path
 from types import FunctionType
 from typing import Any
 
-from .errors import ConfigError
+from .errors import ConfigError, did_you_mean
 from .types import Alignment, Link, check_same_size, trusted
 from .util import conf
 from .util.build import build
@@ -87,47 +89,68 @@ BY_LINKS: dict[str, Symmetrizer] = {
     "backward": backward,
 }
 
+# What Moses, fast_align and SimAlign call them.
+ALIASES = {
+    "gd": "grow_diag",
+    "gdf": "grow_diag_final",
+    "gdfa": "grow_diag_final_and",
+    "inter": "intersection",
+    "intersect": "intersection",
+}
+
 
 def names() -> tuple[str, ...]:
     """List the symmetrizers of conf/symmetrize: those of this module first, then the others by the alphabet."""
-    found = conf.paths("symmetrize")
-    return (*filter(found.__contains__, BY_LINKS), *sorted(found.keys() - BY_LINKS.keys()))
+    return (*BY_LINKS, *filterfalse(BY_LINKS.__contains__, conf.paths("symmetrize")))
 
 
 def name_of(symmetrize: object) -> str:
-    """Return the name of a symmetrizer as conf/symmetrize spells it; users may write hyphens and capitals."""
+    """Return the name of a symmetrizer in conf/symmetrize; users may write hyphens, capitals and aliases."""
     while isinstance(symmetrize, partial):  # as configs build them
         symmetrize = symmetrize.func
     if isinstance(symmetrize, str):
-        return symmetrize.strip().lower().replace("-", "_")
+        name = symmetrize.strip().lower().replace("-", "_")
+        return ALIASES.get(name, name)
     return symmetrize.__name__ if isinstance(symmetrize, FunctionType) else type(symmetrize).__name__.lower()
 
 
 def symmetrizer(name: str) -> Any:
-    """Return the symmetrizer of that name: a function, or the object that its YAML builds (`Posterior`)."""
-    found = name_of(name)
-    if found in BY_LINKS:
+    """Return the symmetrizer of that name: a function, or the object that its YAML builds (`Posterior`).
+
+    A threshold may follow the name: `posterior:0.7` links words whose posterior is at least 0.7.
+    """
+    found, colon, threshold = name_of(name).partition(":")
+    if found in BY_LINKS and not colon:
         return BY_LINKS[found]
-    path = conf.find("symmetrize", found)
-    if path is None:
-        known = ", ".join(names()).replace("_", "-")
-        raise ConfigError(f"there is no symmetrizer {name!r}: choose one of {known}")
-    return _built(path)
-
-
-@cache
-def _built(path: Path) -> Any:
-    return build(conf.read(path))
+    paths = conf.paths("symmetrize")
+    if found not in paths:
+        known = [one.replace("_", "-") for one in names()]
+        raise ConfigError(f"there is no symmetrizer {name!r}{did_you_mean(name, known)}")
+    if not colon:
+        return _built(paths[found])
+    try:
+        return _built(paths[found], float(threshold))
+    except ValueError:
+        raise ConfigError(f"symmetrizer {name!r}: {threshold!r} is not a number, as in posterior:0.7") from None
 
 
 def functions() -> dict[str, Symmetrizer]:
     """Return every symmetrizer that is a function of two alignments; `posterior` needs the aligners too."""
-    found: dict[str, Symmetrizer] = {}
-    for name in names():
-        made = symmetrizer(name)
-        if callable(made):
+    found = {**BY_LINKS}
+    for name, path in conf.paths("symmetrize").items():
+        if name not in found and callable(made := _built(path)):
             found[name] = made
     return found
+
+
+@lru_cache(maxsize=64)  # thresholds are many
+def _built(path: Path, threshold: float | None = None) -> Any:
+    config = conf.read(path)
+    if threshold is None:
+        return build(config)
+    if "threshold" not in config:
+        raise ConfigError(f"the symmetrizer {path.stem} has no threshold: only posterior has one")
+    return build({**config, "decide": "threshold", "threshold": threshold})
 
 
 def _grown(
@@ -137,17 +160,8 @@ def _grown(
     final: Callable[[tuple[bool, bool]], bool] | None = None,
 ) -> Links:
     """Grow the intersection; `final` says which words must be uncovered for a remaining link to be added."""
-    links: set[Link] = set()
-    rows: set[int] = set()
-    columns: set[int] = set()
-
-    def add(link: Link) -> None:
-        links.add(link)
-        rows.add(link[0])
-        columns.add(link[1])
-
-    for link in forward & backward:
-        add(link)
+    links = {*(forward & backward)}
+    rows, columns = set(map(itemgetter(0), links)), set(map(itemgetter(1), links))  # those that are covered
     candidates = forward ^ backward
     # Coverage only grows, so a neighbour that was refused once stays refused, and each link is visited once.
     # The heap keeps Koehn's order: a link added behind the current one waits for the next pass.
@@ -164,13 +178,17 @@ def _grown(
             for down, right in neighbours:
                 link = (visited[0] + down, visited[1] + right)
                 if link in candidates and not (link[0] in rows and link[1] in columns):
-                    add(link)
+                    links.add(link)
+                    rows.add(link[0])
+                    columns.add(link[1])
                     heapq.heappush(this_pass if link > visited else next_pass, link)
         this_pass = next_pass
     for direction in (forward, backward) if final is not None else ():
         for link in sorted(direction - links):
             if final is not None and final((link[0] not in rows, link[1] not in columns)):
-                add(link)
+                links.add(link)
+                rows.add(link[0])
+                columns.add(link[1])
     return frozenset(links)
 
 

@@ -9,14 +9,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from operator import itemgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 from .errors import JacanaError, MissingLayer
+from .offsets import Offsets, checked_offsets, located
 
 if TYPE_CHECKING:
     from .explain import Explanation, LinkExplanation
+    from .projection import Labelled, Projected
     from .view.drawing import Words
 
 Link = tuple[int, int]
@@ -56,24 +59,49 @@ def resources_of(*parts: object) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Sentence:
-    """Tokens, and layers that annotators added. `text` is the raw line if the tokens are only a split of it."""
+    """Tokens, and layers that annotators added. `text` is the raw line if the tokens are only a split of it.
+
+    `offsets` gives the place of each token in its raw text, for tokens whose text is not kept.
+    """
 
     tokens: tuple[str, ...]
     layers: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     text: str | None = None
 
-    def __post_init__(self) -> None:
-        if type(self.tokens) is not tuple:
-            object.__setattr__(self, "tokens", tuple(self.tokens))
-        if not self.layers:
-            object.__setattr__(self, "layers", NOTHING)
-            return
-        layers = {}
-        for name, given in self.layers.items():
-            layers[name] = values = tuple(given)
-            if len(values) != len(self.tokens):
-                raise ValueError(f"layer {name!r} has {len(values)} values for {len(self.tokens)} tokens: {self}")
-        object.__setattr__(self, "layers", MappingProxyType(layers))
+    def __init__(
+        self,
+        tokens: Iterable[str],
+        layers: Mapping[str, Iterable[Any]] = NOTHING,
+        text: str | None = None,
+        offsets: Iterable[Iterable[int]] | None = None,
+    ) -> None:
+        if type(tokens) is not tuple:
+            tokens = tuple(tokens)
+        if layers:
+            checked = {}
+            for name, given in layers.items():
+                checked[name] = values = tuple(given)
+                if len(values) != len(tokens):
+                    sentence = " ".join(tokens)
+                    raise ValueError(
+                        f"layer {name!r} has {len(values)} values for {len(tokens)} tokens: {sentence}"
+                    )
+            layers = MappingProxyType(checked)
+        else:
+            layers = NOTHING
+        self.__dict__.update(tokens=tokens, layers=layers, text=text)
+        if offsets is not None:
+            self.__dict__["offsets"] = self.__dict__["given_offsets"] = checked_offsets(offsets, len(tokens))
+
+    @cached_property
+    def offsets(self) -> Offsets | None:
+        """The place (start, end) of each token in the raw text, in characters.
+
+        None if the text is unknown, or if the tokens do not lie in it. Computed when it is first asked for.
+        """
+        return None if self.text is None else located(self.tokens, self.text)
+
+    given_offsets: ClassVar[Offsets | None] = None  # those of `__init__`
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -83,8 +111,8 @@ class Sentence:
 
     def __reduce__(self) -> tuple[Any, ...]:  # MappingProxyType does not pickle; workers exchange many of these
         line = " ".join(self.tokens)
-        if self.layers or line.count(" ") != len(self.tokens) - 1:
-            return Sentence, (self.tokens, dict(self.layers), self.text)
+        if self.layers or self.given_offsets is not None or line.count(" ") != len(self.tokens) - 1:
+            return Sentence, (self.tokens, dict(self.layers), self.text, self.given_offsets)
         return _split, (line, line if self.text == line else self.text)  # one string, not thirty
 
     def layer(self, name: str) -> tuple[Any, ...]:
@@ -100,8 +128,7 @@ class Sentence:
 
     def with_layers(self, **layers: Iterable[Any]) -> Sentence:
         """Return a copy with these layers added or replaced."""
-        merged: dict[str, Any] = {**self.layers, **layers}
-        return replace(self, layers=merged)
+        return Sentence(self.tokens, {**self.layers, **layers}, self.text, self.given_offsets)
 
 
 def _split(line: str, text: str | None) -> Sentence:
@@ -135,6 +162,20 @@ class SentencePair:
             sides.append(re.sub(r"[\W_]", "", whole) or whole)
         content = "\n".join(sorted(sides)).encode("utf-8", "surrogatepass")
         return int.from_bytes(hashlib.blake2b(content, digest_size=8).digest(), "little")
+
+    @property
+    def offsets(self) -> dict[str, list[list[int]]]:
+        """The offsets of both sides that have some, as records of JSON hold them: `source_offsets` and so on."""
+        found = {}
+        for side, sentence in (("source", self.source), ("target", self.target)):
+            if sentence.offsets is not None:
+                found[f"{side}_offsets"] = [list(place) for place in sentence.offsets]
+        return found
+
+    def with_text(self, source: str | None, target: str | None) -> SentencePair:
+        """Return the pair with these raw texts, which say where its tokens lie."""
+        one = Sentence(self.source.tokens, self.source.layers, source)
+        return SentencePair(one, Sentence(self.target.tokens, self.target.layers, target), self.id)
 
     def without_text(self) -> SentencePair:
         """Return the pair without raw text: its tokens are final, and nothing tokenises it again."""
@@ -189,6 +230,38 @@ class Alignment:
         """The sure and possible links, sorted."""
         return sorted(self.sure | self.possible)
 
+    def __str__(self) -> str:
+        """The links as Pharaoh's format has them, `0-0 1-2`; possible ones as `ipj`."""
+        marked = dict.fromkeys(self.possible, "p") | dict.fromkeys(self.sure, "-")
+        return " ".join([f"{i}{marked[i, j]}{j}" for i, j in sorted(marked)])
+
+    def pairs(self, pair: Words | None = None) -> list[tuple[str, str]]:
+        """Return the words of the sure links, in the order of `links`; for `pair` see `to_text`."""
+        from .view.drawing import checked
+
+        source, target, _, _ = checked(self, pair, None)
+        return [(source[i], target[j]) for i, j in self.links]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the alignment as plain values for `json.dumps`: a record of the format jsonl.
+
+        If the words are unknown, `n_source` and `n_target` take their place.
+        """
+        item: dict[str, Any] = {}
+        if self.pair is None:
+            item |= {"n_source": self.n_source, "n_target": self.n_target}
+        else:
+            item |= {} if self.pair.id is None else {"id": self.pair.id}
+            item |= {"source": list(self.pair.source.tokens), "target": list(self.pair.target.tokens)}
+            item |= self.pair.offsets
+        item["sure"] = [list(link) for link in self.links]
+        item["possible"] = [list(link) for link in sorted(self.possible)]
+        if self.confidence:
+            item["confidence"] = {f"{i}-{j}": float(p) for (i, j), p in sorted(self.confidence.items())}
+        if self.score is not None:
+            item["score"] = float(self.score)
+        return item
+
     def of(self, pair: SentencePair, explainer: Callable[[Alignment], Explanation] | None = None) -> Alignment:
         """Return a copy that knows its pair and the function that explains it."""
         alignment = object.__new__(Alignment)
@@ -222,32 +295,106 @@ class Alignment:
             self.score,
         )
 
+    def project(
+        self, spans: Iterable[Labelled], *, characters: bool = False, backward: bool = False
+    ) -> list[Projected]:
+        """Project spans (start, end) or (start, end, label) of the source onto the target: `projection.Projected`.
+
+        Spans count tokens; with `characters`, they count characters of the raw texts, and so do the results;
+        then the alignment has to know its pair. `backward` projects from the target onto the source.
+        """
+        from .projection import project
+
+        links = [(j, i) for i, j in self.sure] if backward else list(self.sure)
+        confidence = {(j, i) if backward else (i, j): p for (i, j), p in self.confidence.items()}
+        lengths = (self.n_target, self.n_source) if backward else (self.n_source, self.n_target)
+        if not characters:
+            return project(spans, links, confidence, lengths)
+        sides = (self.pair.source, self.pair.target) if self.pair else ()
+        offsets = [side.offsets for side in (reversed(sides) if backward else sides)]
+        one, other = offsets or (None, None)
+        if one is None or other is None:
+            raise JacanaError(
+                "spans of characters need the raw text of both sentences: align strings, give Sentence(tokens, "
+                "text=...) or offsets, or project spans of tokens"
+            )
+        return project(spans, links, confidence, lengths, (one, other))
+
     def to_text(self, pair: Words | None = None, *, gold: Alignment | None = None, ascii: bool = False) -> str:
-        """A grid of characters for terminals.
+        """Draw a grid of characters for terminals.
 
         `pair` is a SentencePair, or two sentences as lists of tokens or as strings with spaces between tokens;
         alignments made by a model know theirs. Against `gold`, another alignment of the pair, correct links differ
         from missed and spurious ones.
         """
-        from .view.drawing import checked, grid
+        from .view.characters import grid
+        from .view.drawing import checked
 
         return grid(*checked(self, pair, gold), ascii=ascii)
 
-    def to_html(self, pair: Words | None = None, *, gold: Alignment | None = None) -> str:
-        """An SVG picture, to put into a page; see `to_text`. `jacana_torch.view.page` makes whole pages."""
-        from .view.drawing import checked, svg
+    def to_svg(
+        self, pair: Words | None = None, *, gold: Alignment | None = None, background: str | None = None
+    ) -> str:
+        """Draw an SVG picture, transparent without `background`; see `to_text`."""
+        from .view.drawing import checked
+        from .view.vector import svg
 
-        return svg(*checked(self, pair, gold))
+        return svg(*checked(self, pair, gold), background=background)
+
+    def to_html(self, pair: Words | None = None, *, gold: Alignment | None = None) -> str:
+        """Return the SVG picture, to put into a page. `jacana_torch.view.page` makes whole pages."""
+        return self.to_svg(pair, gold=gold)
+
+    def to_png(
+        self,
+        pair: Words | None = None,
+        *,
+        gold: Alignment | None = None,
+        scale: float = 2.0,
+        background: str = "white",
+        colour: str = "black",
+        font: str | None = None,
+    ) -> bytes:
+        """Return the bytes of a PNG picture with `scale` pixels for each of the SVG's; see `to_text`.
+
+        `colour` is the colour of the words. `font` is a font file, or the name of a font that has their letters.
+        """
+        from .view.drawing import checked
+        from .view.raster import png
+
+        parts = checked(self, pair, gold)
+        return png(*parts, scale=scale, background=background, colour=colour, font=font)
+
+    def to_latex(self, pair: Words | None = None, *, gold: Alignment | None = None) -> str:
+        r"""Return a TikZ picture in the size of the font around it; see `to_text`. It needs the package tikz."""
+        from .view.drawing import checked
+        from .view.vector import tikz
+
+        return tikz(*checked(self, pair, gold))
 
     def to_matplotlib(self, pair: Words | None = None, *, gold: Alignment | None = None, ax: Any = None) -> Any:
-        """Matplotlib axes with the alignment as a matrix, drawn on `ax` if it is given; see `to_text`."""
-        from .view.drawing import checked, plot
+        """Draw the alignment as a matrix on Matplotlib axes: `ax`, or new ones; see `to_text`."""
+        from .view.drawing import checked
+        from .view.plots import plot
 
         return plot(*checked(self, pair, gold), ax)
 
     def _repr_html_(self) -> str | None:
-        """The picture that notebooks show; None if the words are unknown, and they show the text instead."""
-        return None if self.pair is None else self.to_html()
+        """What notebooks show: a picture, whose links open their reasons if the model gives some.
+
+        None if the words are unknown; then notebooks show the text instead.
+        """
+        if self.pair is None:
+            return None
+        from .view.drawing import checked
+        from .view.widget import widget
+
+        explainer = self.__dict__.get("_explainer")
+        try:
+            explanation = None if explainer is None else explainer(self)
+        except JacanaError:  # the model gives no reasons, or has been changed since
+            explanation = None
+        return widget(*checked(self, None, None), explanation)
 
     def __and__(self, other: Alignment) -> Alignment:
         """Return the links of both; sure if both are sure."""

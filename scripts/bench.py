@@ -4,8 +4,10 @@
     python scripts/bench.py train     # from files to a saved model; pytorch-crf's log Z alone
     python scripts/bench.py align     # pairs per second of `jacana-torch align`
     python scripts/bench.py startup   # one pair in a cold process; importing torch
+    python scripts/bench.py stream    # `align_stream`: memory on ten times as many pairs, links beside the CLI
     python scripts/bench.py memory    # peaks of aligning, training and inference
     python scripts/bench.py scaling   # how time grows with sizes
+    python scripts/bench.py gpu       # training and aligning on a CUDA device, if there is one
     python scripts/bench.py all --json FILE
 
 Systems take turns; figures are medians with quartiles. Tables go to stdout, progress to stderr, and the report to
@@ -22,7 +24,7 @@ from pathlib import Path
 
 from benchmarks.measure import machine, progress, write_json
 
-PARTS = ("engine", "train", "align", "startup", "memory", "scaling")
+PARTS = ("engine", "train", "align", "startup", "stream", "memory", "scaling", "gpu")
 
 
 def default_corpus() -> Path | None:

@@ -45,7 +45,7 @@ def held_out(validation: Validation) -> tuple[dict[str, np.ndarray], np.ndarray,
             raise ConfigError(
                 "only an aligner with two directions has posteriors to calibrate: choose aligner=crf"
             )
-        if experiment.fit(aligner, [examples[i] for i in train]).interrupted:
+        if experiment.fit(aligner, validation.run.augment([examples[i] for i in train])).interrupted:
             raise KeyboardInterrupt
         sample = sampled(aligner.forward, aligner.backward, [examples[i] for i in test])  # type: ignore[arg-type]
         after = aligner.combination.combine(sample.forward, sample.backward)

@@ -7,9 +7,10 @@ aligning with workers are killed by SIGKILL, SIGTERM or Ctrl-C. After each kill,
 absent. Then the next run follows: `resume=` for training, the same command for the rest. It must end as a run
 without a kill ends, and remove what the killed one left. A kill after the end of the work is tried again.
 
-The table has a line for each kind of work: the kills; after how many of them everything was whole; how many next
-runs ended as they should, and how many of these had a checkpoint to go on from; what the kills left unfinished;
-what the next runs left of it; and the largest relative difference of the final loss, or of an F1. The exit code is
+The table has a line for each kind of work: the kills; after how many of them everything was whole; how many were
+resumed, so that the next run ended as it should; how many of these had a checkpoint to go on from (a run that
+has begun to learn has one); what the kills left unfinished; what the next runs left of it; and the largest
+relative difference of the final loss, or of an F1. The exit code is
 1 after any fault. Signals and moments follow from the seed; how far a process is by then depends on the machine.
 """
 
@@ -76,11 +77,12 @@ class Row:
     faults: list[str] = field(default_factory=list)
 
     def line(self) -> str:
-        cells = (self.kills, self.whole, self.ended, self.went_on, self.left, self.litter)
-        return f"{self.name:<17}" + "".join(f"{cell:>8}" for cell in cells) + f"{self.difference:>13.1e}"
+        cells = "".join(f"{cell:>12}" for cell in numbers(self))
+        return f"{self.name:<17}{cells}{self.difference:>13.1e}"
 
 
-HEADER = f"{'':17}{'kills':>8}{'whole':>8}{'ended':>8}{'resumed':>8}{'left':>8}{'litter':>8}{'difference':>13}"
+COLUMNS = ("kills", "whole", "resumed", "checkpoint", "left", "litter")
+HEADER = f"{'':17}{''.join(f'{column:>12}' for column in COLUMNS)}{'difference':>13}"
 
 
 def main() -> int:

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-EXTRAS = ("test", "neural", "serve", "thot", "plot")  # what the suite tests; spaCy 3.8 needs NumPy 2
+EXTRAS = ("test", "neural", "serve", "thot", "plot", "parquet")  # what the suite tests; spaCy 3.8 needs NumPy 2
 BUILD = {"setuptools"}  # torch asks for newer ones
 
 

@@ -5,6 +5,11 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Callable
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+if str(ROOT) not in sys.path:  # a script may run from anywhere
+    sys.path.insert(0, str(ROOT))
 
 
 def outcome(script: Callable[[], None]) -> int:

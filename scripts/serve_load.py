@@ -20,6 +20,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -93,10 +94,17 @@ def serving(model: str, *options: str) -> Iterator[tuple[int, tuple[str, int]]]:
         assert server.stderr is not None
         said = next((line for line in server.stderr if "http://" in line), "")
         where = urlsplit(re.findall(r"http://\S+", said)[0])
+        later: list[str] = []  # a server that nobody reads would wait to be read
+        reader = threading.Thread(target=later.extend, args=(server.stderr,), daemon=True)
+        reader.start()
         yield server.pid, (str(where.hostname), int(where.port or 80))
     finally:
         server.terminate()
-        print(f"server: exit code {server.wait(60)}")
+        code = server.wait(60)
+    reader.join(10)
+    print(f"server: exit code {code}, {len(later)} lines on stderr")
+    if later:
+        raise SystemExit(f"the server said: {''.join(later[:40])}")
 
 
 def cpu_seconds(process: int) -> float | None:

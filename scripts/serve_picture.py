@@ -15,7 +15,7 @@ from serve_load import serving
 
 SOURCE = "After the long drought, farmers in the valley were glad of the first rain."
 TARGET = "The valley's farmers were happy about the first rainfall following a lengthy dry spell."
-WIDTH, HEIGHT = 1240, 770
+WIDTH, HEIGHT = 1240, 900
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
 
 
@@ -35,7 +35,7 @@ def main() -> None:
         with page.expect_response("**/align"):  # again, with warm caches
             page.dispatch_event("#source", "input")
         page.click("#links button:has-text('glad')")
-        page.wait_for_selector(".directions")
+        page.wait_for_selector(".groups")
         page.screenshot(path=arguments.picture)
         browser.close()
 

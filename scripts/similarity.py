@@ -4,7 +4,7 @@
 
 The similarity of a pair is the harmonic mean of the shares of content words that are aligned, of either side
 (Sultan et al., 2014). Nothing is fitted to the judgements. Pairs whose ids `leaks/drop_from_*.txt` lists are left
-out: they are, or share sentences with, test sets. content_words.py defines content words.
+out: they are, or share sentences with, test sets. `jacana-torch compare task=sts` measures more scores.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
-from content_words import content
 from outcome import outcome
 
 import jacana_torch as jt
 from jacana_torch.errors import CorpusError
-from jacana_torch.types import Alignment, Sentence, SentencePair
+from jacana_torch.tasks.metrics import pearson
+from jacana_torch.tasks.scores import similarity
+from jacana_torch.types import Sentence, SentencePair
 
 SETS = ("MSRpar", "OnWN")
 
@@ -45,23 +45,6 @@ def read(root: Path, name: str) -> tuple[list[SentencePair], list[float], int]:
     return pairs, scores, len(rows) - len(pairs)
 
 
-def similarity(pair: SentencePair, alignment: Alignment) -> float:
-    """Return the harmonic mean of the shares of aligned content words; 0 if a side has none that is aligned."""
-    shares = []
-    for sentence, linked in (
-        (pair.source, {i for i, _ in alignment.sure}), (pair.target, {j for _, j in alignment.sure})
-    ):  # fmt: skip
-        words = content(sentence)
-        found = sum(words[k] is not None for k in linked)
-        shares.append(found / max(1, len(words) - words.count(None)))
-    return 2 * shares[0] * shares[1] / sum(shares) if sum(shares) else 0.0
-
-
-def correlation(one: Sequence[float], other: Sequence[float]) -> float:
-    """Return Pearson's r; 0 if one side is constant."""
-    return float(np.corrcoef(one, other)[0, 1]) if len(set(one)) > 1 and len(set(other)) > 1 else 0.0
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="+", metavar="MODEL", help="shipped models or folders of models")
@@ -76,7 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             model, figures = jt.load(name), []
             for pairs, scores, _ in sets.values():
                 found = model.align(pairs, confidence=False)
-                figures.append(f"{100 * correlation(list(map(similarity, pairs, found)), scores):.1f}")
+                figures.append(f"{100 * pearson(list(map(similarity, pairs, found)), scores):.1f}")
             print(f"| {Path(name).name} | {' | '.join(figures)} |", flush=True)
 
     return outcome(script)

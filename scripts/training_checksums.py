@@ -23,7 +23,12 @@ from jacana_torch.train import data
 from jacana_torch.util import conf
 
 # Experiments that trained each model: the network of `neural` started from neural_pretrain.
-TRAINED_BY = {"core": ["core"], "standard": ["standard"], "neural": ["neural", "neural_pretrain"]}
+TRAINED_BY = {
+    "core": ["shipped_core"],
+    "standard": ["shipped_standard"],
+    "syntactic": ["shipped_syntactic"],
+    "neural": ["neural", "neural_pretrain"],
+}
 
 
 def pairs_of(experiment: str) -> frozenset[int]:

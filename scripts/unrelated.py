@@ -4,7 +4,7 @@
 
 Three kinds of pairs are drawn at random: glosses of WordNet that begin with the same three words ("the act of
 lifting ...", "the act of describing ..."), any two glosses, and, with --corpus, the source of a pair with the
-target of another. A link counts if both words are content words (content_words.py) whose first four letters
+target of another. A link counts if both words are content words (tasks/content.py) whose first four letters
 differ. Figures are links per 100 pairs, and those of them that are at least --confident.
 
 Glosses have 5 to 12 words.
@@ -19,7 +19,6 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from content_words import content
 from outcome import outcome
 
 import jacana_torch as jt
@@ -28,6 +27,7 @@ from jacana_torch.annotate.tokens import tokenize
 from jacana_torch.errors import ConfigError
 from jacana_torch.model.model import Model
 from jacana_torch.resources.wordnet_glosses import glosses
+from jacana_torch.tasks.content import STOP, content
 from jacana_torch.types import Sentence, SentencePair
 
 SHARED = 3  # words that two glosses begin with
@@ -81,7 +81,7 @@ def unlike_links(model: Model, pairs: Sequence[SentencePair], confident: float) 
     """Return the links between unlike content words per 100 pairs, and the confident ones."""
     every = sure = 0
     for pair, alignment in zip(pairs, model.align(pairs), strict=True):
-        source, target = content(pair.source), content(pair.target)
+        source, target = content(pair.source, STOP), content(pair.target, STOP)
         for i, j in alignment.sure:
             one, other = source[i], target[j]
             if one is not None and other is not None and one[:PREFIX] != other[:PREFIX]:

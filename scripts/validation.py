@@ -6,6 +6,7 @@ import logging
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -18,6 +19,8 @@ from jacana_torch.cli.hydra import plain  # noqa: E402
 from jacana_torch.model import persist  # noqa: E402
 from jacana_torch.train import loop as experiment  # noqa: E402
 from jacana_torch.train import run as training  # noqa: E402
+from jacana_torch.train.cross_validation import cross_validate  # noqa: E402
+from jacana_torch.train.side_by_side import workers_of  # noqa: E402
 from jacana_torch.types import Alignment, Example  # noqa: E402
 from jacana_torch.util.conf import conf_directory  # noqa: E402
 
@@ -47,8 +50,14 @@ class Validation:
         cfg = self.run.cfg
         without = replace(self.run, cfg={**cfg, "drop": [*cfg["drop"], *drop]})
         config = without.model_config["aligner"]
-        scores, found = experiment.cross_validate(
-            lambda: persist.build(config), self.examples, cfg["cv"] or FOLDS, cfg["seed"], self.links
+        scores, found = cross_validate(
+            partial(persist.build, config),
+            self.examples,
+            cfg["cv"] or FOLDS,
+            cfg["seed"],
+            self.links,
+            augment=self.run.augment,
+            workers=workers_of(cfg),
         )
         logging.info("%s\n%s", " ".join(drop) or "all families", experiment.table(scores))
         return {name: found[name] for name in sorted(found, key=lambda name: -scores[name].f1)}

@@ -1,6 +1,7 @@
 """Time how long the page of `jacana-torch view` takes to open in headless Chromium, or make its picture.
 
-    python scripts/view_page.py time FILE [FILE2] [--model NAME]     seconds, median of several openings
+    python scripts/view_page.py time FILE [FILE2 ...] [--model NAME]    opening, filtering: median of several times
+    python scripts/view_page.py large [PAIRS] [SYSTEMS]                 the same for made pairs (10000, 1 system)
     python scripts/view_page.py picture docs/view.png --model standard
 
 The picture's sentences and gold links are our own.
@@ -9,6 +10,8 @@ The picture's sentences and gold links are our own.
 from __future__ import annotations
 
 import argparse
+import os
+import random
 import shutil
 import statistics
 import tempfile
@@ -28,8 +31,32 @@ MEASURE = """() => new Promise(done => requestAnimationFrame(() => requestAnimat
     const load = performance.getEntriesByType('navigation')[0];
     const paint = performance.getEntriesByName('first-contentful-paint')[0];
     done({ loaded: load.loadEventEnd, painted: paint ? paint.startTime : 0, frame: performance.now(),
-           pairs: document.querySelectorAll('article').length, drawn: document.querySelectorAll('.arcs').length });
+           first: performance.getEntriesByName('ready')[0]?.startTime ?? 0,
+           drawn: document.querySelectorAll('article').length });
 })))"""
+# From a change of a control to the end of its work, and to the frame that shows it.
+FILTER = """([id, value]) => new Promise(done => {
+    const control = document.getElementById(id);
+    const begun = performance.now();
+    control.value = value;
+    control.dispatchEvent(new Event('change', { bubbles: true }));
+    const worked = performance.now() - begun;
+    requestAnimationFrame(() => { const channel = new MessageChannel();
+        channel.port1.onmessage = () => done({ worked, shown: performance.now() - begun });
+        channel.port2.postMessage(0); });
+})"""
+CHANGES = (
+    ("filter", "errors"),
+    ("filter", "exact"),
+    ("sort", "f1"),
+    ("filter", "all"),
+    ("sort", "words"),
+    ("filter", "unsure"),
+)
+WORDS = (
+    "the old bridge over that quiet river was closed to all traffic for repairs in late spring while two small "
+    "boats carried people bread and letters across every morning until heavy rain stopped them"
+).split()
 # id, source, target, sure links, possible ones
 STORIES = (
     (
@@ -58,32 +85,85 @@ STORIES = (
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("time", "picture"))
-    parser.add_argument("files", nargs="+", help="files to show, or the path of the picture")
+    parser.add_argument("what", choices=("time", "large", "picture"))
+    parser.add_argument(
+        "files", nargs="*", help="files to show, how many pairs and systems, or the path of the picture"
+    )
     parser.add_argument("--model")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
         if arguments.what == "time":
-            timed(browser, Path(folder), arguments.files, arguments.model)
+            timed(browser, made(Path(folder), arguments.files, arguments.model))
+        elif arguments.what == "large":
+            pairs, systems = [*map(int, arguments.files), *(10_000, 1)[len(arguments.files) :]]
+            timed(browser, made(Path(folder), large(Path(folder), pairs, systems), None))
         else:
             pictured(browser, Path(folder), Path(arguments.files[0]), arguments.model)
         browser.close()
 
 
-def timed(browser: Any, folder: Path, files: list[str], model: str | None) -> None:
+def made(folder: Path, files: list[str], model: str | None) -> Path:
     path = folder / "page.html"
-    command_line(["view", *files[:2], "--output", str(path), *(["--model", model] if model else [])])
-    rounds = []
+    command_line(["view", *files, "--output", str(path), *(["--model", model] if model else [])])
+    return path
+
+
+def timed(browser: Any, path: Path) -> None:
+    print(f"load average {os.getloadavg()[0]:.1f}, {os.cpu_count()} CPUs, {path.stat().st_size / 1e6:.2f} MB")
+    rounds, changes = [], []
     for _ in range(OPENINGS):
         page = browser.new_context(viewport={"width": 1280, "height": 900}).new_page()
+        session = page.context.new_cdp_session(page)
+        session.send("Performance.enable", {"timeDomain": "threadTicks"})
         page.goto(path.as_uri())
         rounds.append(page.evaluate(MEASURE))
+        metrics = {one["name"]: one["value"] for one in session.send("Performance.getMetrics")["metrics"]}
+        rounds[-1]["CPU"] = 1000 * metrics["TaskDuration"]
+        able = [
+            change for change in CHANGES if page.locator(f"#{change[0]} [value={change[1]}]:not([hidden])").count()
+        ]
+        changes.append([page.evaluate(FILTER, change) for change in able])
         page.context.close()
-    print(f"{path.stat().st_size / 1e6:.2f} MB, {rounds[0]['pairs']} pairs, {rounds[0]['drawn']} drawn at once")
-    for name in ("painted", "loaded", "frame"):
+    print(f"{rounds[0]['drawn']} pairs in the page at once")
+    for name in ("painted", "first", "loaded", "frame", "CPU"):
         times = [one[name] for one in rounds]
-        print(f"{name:8} median {statistics.median(times):.0f} ms, slowest {max(times):.0f} ms")
+        print(f"{name:14} median {statistics.median(times):.0f} ms, slowest {max(times):.0f} ms")
+    for k, (control, value) in enumerate(able):
+        of = {name: [one[k][name] for one in changes] for name in ("worked", "shown")}
+        median, slowest, script = statistics.median(of["shown"]), max(of["shown"]), statistics.median(of["worked"])
+        print(
+            f"{control + '=' + value:14} median {median:.0f} ms, slowest {slowest:.0f} ms; script {script:.0f} ms"
+        )
+
+
+def large(folder: Path, pairs: int, systems: int) -> list[str]:
+    """Write made pairs with gold, and what systems found with errors and posteriors."""
+    rng = random.Random(1)
+    examples: list[list[Example]] = [[] for _ in range(1 + systems)]
+    for number in range(pairs):
+        source = rng.sample(WORDS, rng.randint(6, 28))
+        target = [word for word in source if rng.random() < 0.8] + rng.sample(WORDS, 3)
+        pair = SentencePair(Sentence(tuple(source)), Sentence(tuple(target)), f"made-{number}")
+        gold = {(source.index(word), j) for j, word in enumerate(target) if word in source}
+        for k, kept in enumerate(examples):
+            found = (
+                gold
+                if k == 0
+                else {
+                    (i, j if rng.random() < 0.97 else rng.randrange(len(target)))
+                    for i, j in gold
+                    if rng.random() < 0.97
+                }
+            )
+            posteriors = {link: rng.uniform(0.3, 1) for link in found} if k else {}
+            kept.append(
+                Example(pair, Alignment(len(source), len(target), frozenset(found), confidence=posteriors))
+            )
+    paths = [str(folder / f"{'gold' if k == 0 else f'system-{k}'}.jsonl") for k in range(1 + systems)]
+    for path, kept in zip(paths, examples, strict=True):
+        corpora.write(kept, path)
+    return paths
 
 
 def stories() -> Iterator[Example]:

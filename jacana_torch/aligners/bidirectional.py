@@ -13,24 +13,13 @@ from ..errors import ConfigError
 from ..symmetrize import BY_LINKS, Symmetrizer, name_of, symmetrizer
 from ..types import Alignment, Example, SentencePair, resources_of
 from ..util.build import INTERNAL
-from .base import (
-    UNKEPT,
-    CannotExplain,
-    Checkpoint,
-    FineTunable,
-    HasColumns,
-    OneWay,
-    ReadsNatively,
-    Trainable,
-    TrainingReport,
-    Watcher,
-    fit_phase,
-)
+from .base import CannotExplain, HasColumns, OneWay, ReadsNatively, Trainable
 from .crf import Crf
 from .posterior import Combination, Posterior, aligned, both_ways
 
 if TYPE_CHECKING:
     from ..explain import Explanation
+    from .training import Checkpoint, TrainingReport, Watcher
 
 
 @dataclass
@@ -52,15 +41,14 @@ class Bidirectional:
     keeps_progress: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        join = self._join()  # an unknown name is an error now, not after training
         for part, aligner in (("forward", self.forward), ("backward", self.backward)):
             if not isinstance(aligner, Trainable):
                 raise ConfigError(f"{part}={aligner!r} is not a trainable aligner")
             if isinstance(aligner, OneWay):
                 aligner.part = part
+        join = self._join()  # what cannot be joined is an error now, not after training
         if isinstance(join, Posterior):
             self.symmetrize = join
-            self._two_chains()
 
     @property
     def requires(self) -> tuple[str, ...]:
@@ -79,6 +67,18 @@ class Bidirectional:
         return False
 
     @property
+    def weighs_examples(self) -> bool:
+        """Whether both directions do."""
+        from .training import Weighs
+
+        return all(isinstance(one, Weighs) and one.weighs_examples for one in (self.forward, self.backward))
+
+    @property
+    def splits_pairs(self) -> bool:
+        """Whether several processes can train both directions, each on its share of the pairs."""
+        return self.chains() is not None
+
+    @property
     def symmetrizer_name(self) -> str:
         return name_of(self.symmetrize)
 
@@ -87,8 +87,11 @@ class Bidirectional:
         examples: Sequence[Example],
         dev: Sequence[Example] = (),
         watch: Watcher | None = None,
-        checkpoint: Checkpoint = UNKEPT,
+        checkpoint: Checkpoint | None = None,
     ) -> TrainingReport:
+        from .training import UNKEPT, fit_phase
+
+        checkpoint = checkpoint or UNKEPT
         forward = fit_phase(self.forward, examples, dev, watch, checkpoint.phase("forward"))
         if forward.interrupted:
             return forward
@@ -98,24 +101,55 @@ class Bidirectional:
         except KeyboardInterrupt:  # before its first step: the other direction is done, and must not be lost
             return replace(forward, converged=False, interrupted=True)
         report = forward + backward
-        if not isinstance(self.symmetrize, Posterior) or report.interrupted:
+        chains = self.chains()
+        if chains is None or not isinstance(self.symmetrize, Posterior) or report.interrupted:
             return report
         try:
             phase = checkpoint.phase("calibration")
-            found = self.symmetrize.learn(*self._two_chains(), examples, self.usual, phase)
+            found = self.symmetrize.learn(*chains, examples, self.usual, phase)
             self.combination = found or self.combination
         except KeyboardInterrupt:  # the directions are done
             return replace(report, converged=False, interrupted=True)
         return report
+
+    def parts(self, examples: Sequence[Example]) -> list[str]:
+        """Return the phases of `fit` that need nothing of each other: directions, and folds of the calibration."""
+        found = ["forward", "backward"]
+        if self.chains() is not None and isinstance(self.symmetrize, Posterior):
+            from .calibration import PART, folds_of
+
+            found += [f"{PART}{number + 1}" for number in range(folds_of(examples, self.symmetrize.folds))]
+        return found
+
+    def fit_part(self, part: str, examples: Sequence[Example], checkpoint: Checkpoint) -> None:
+        """Train a part as a phase of the checkpoint."""
+        from .calibration import PART, held_out
+        from .training import fit_phase, learnable
+
+        if part.startswith(PART):
+            chains, join = self.chains(), self.symmetrize
+            assert chains is not None and isinstance(join, Posterior)
+            phase, only = checkpoint.phase("calibration"), int(part.removeprefix(PART))
+            list(held_out(*chains, learnable(examples), join.folds, join.seed, phase, only))
+            return
+        seen = list(map(Example.flip, examples)) if part == "backward" else examples
+        fit_phase(getattr(self, part), seen, phase=checkpoint.phase(part))
 
     def directions(
         self, pairs: Sequence[SentencePair], confidence: bool = True
     ) -> tuple[list[Alignment], list[Alignment]]:
         """Return the alignments of both directions, from source to target."""
         if chains := self.chains():
-            return _together(*chains, pairs, confidence)
-        backward = self.backward.align([pair.flip() for pair in pairs])
-        return self.forward.align(pairs), [alignment.flip() for alignment in backward]
+            forward: list[Alignment] = []
+            for pair in pairs:
+                forward.append(Alignment(len(pair.source), len(pair.target)))
+            backward = list(forward)
+            for places, both in both_ways(*chains, pairs):  # features of word pairs are computed once for the two
+                for place, there, back in zip(places, *both.links(confidence), strict=True):
+                    forward[place], backward[place] = there, back
+            return forward, backward
+        backward = self.backward.align(list(map(SentencePair.flip, pairs)))
+        return self.forward.align(pairs), list(map(Alignment.flip, backward))
 
     def align(
         self,
@@ -123,22 +157,23 @@ class Bidirectional:
         symmetrize: Symmetrizer | Posterior | str | None = None,
         confidence: bool = True,
     ) -> list[Alignment]:
-        join = self._join(symmetrize)
-        if isinstance(join, Posterior):
-            return aligned(*self._two_chains(), pairs, join, self.combination, confidence)
-        chains = self.chains()
-        if chains and _function(join) in BY_LINKS.values():  # these look at links alone
+        join, chains = self._join(symmetrize), self.chains()
+        if chains and (isinstance(join, Posterior) or _function(join) in BY_LINKS.values()):
             return aligned(*chains, pairs, join, self.combination, confidence)
+        assert not isinstance(join, Posterior)  # these need chains
         return [join(f, b) for f, b in zip(*self.directions(pairs, confidence), strict=True)]
 
     def _join(self, asked: Symmetrizer | Posterior | str | None = None) -> Symmetrizer | Posterior:
-        """Return what joins the directions: the one asked for, else its own."""
+        """Return what joins the directions: the one asked for, else its own. A `Posterior` needs two chains."""
         join = asked or self.symmetrize
-        if not isinstance(join, str):
-            return join
-        if name_of(join) == "posterior" and isinstance(self.symmetrize, Posterior):
-            return self.symmetrize
-        made: Symmetrizer | Posterior = symmetrizer(join)
+        if isinstance(join, str) and name_of(join) == "posterior" and isinstance(self.symmetrize, Posterior):
+            join = self.symmetrize
+        made: Symmetrizer | Posterior = symmetrizer(join) if isinstance(join, str) else join
+        if isinstance(made, Posterior) and self.chains() is None:
+            raise ConfigError(
+                f"symmetrize=posterior needs the posteriors of all links, which {type(self.forward).__name__} "
+                f"does not give: choose one of {', '.join(BY_LINKS)}"
+            )
         return made
 
     def chains(self) -> tuple[Crf, Crf] | None:
@@ -160,15 +195,6 @@ class Bidirectional:
                 out[place] = own.reshape(out[place].shape)
         return out
 
-    def _two_chains(self) -> tuple[Crf, Crf]:
-        chains = self.chains()
-        if chains is None:
-            raise ConfigError(
-                f"symmetrize=posterior needs the posteriors of all links, which {type(self.forward).__name__} "
-                f"does not give: choose one of {', '.join(BY_LINKS)}"
-            )
-        return chains
-
     def explain(
         self, pairs: Sequence[SentencePair], symmetrize: Symmetrizer | Posterior | str | None = None
     ) -> Iterator[Explanation]:
@@ -184,6 +210,8 @@ class Bidirectional:
 
     def start_from(self, state: Mapping[str, np.ndarray | list[str]], pull: float) -> None:
         """Start from two directions, also from those within a mixed model, and from how they were combined."""
+        from .training import FineTunable
+
         within = {k.removeprefix("linear."): v for k, v in state.items() if k.startswith("linear.")}
         parts, state = _parts(within or state), within or state
         for part, aligner in (("forward", self.forward), ("backward", self.backward)):
@@ -224,20 +252,6 @@ def _parts(state: Mapping[str, np.ndarray | list[str]]) -> dict[str, dict[str, n
         if part in parts and name:
             parts[part][name] = value
     return parts
-
-
-def _together(
-    one: Crf, other: Crf, pairs: Sequence[SentencePair], confidence: bool
-) -> tuple[list[Alignment], list[Alignment]]:
-    """Align in each direction; features of word pairs are computed once for the two."""
-    forward: list[Alignment] = []
-    for pair in pairs:
-        forward.append(Alignment(len(pair.source), len(pair.target)))
-    backward = list(forward)
-    for places, both in both_ways(one, other, pairs):
-        for place, there, back in zip(places, *both.links(confidence), strict=True):
-            forward[place], backward[place] = there, back
-    return forward, backward
 
 
 def _function(join: object) -> object:

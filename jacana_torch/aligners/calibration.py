@@ -19,7 +19,7 @@ from ..errors import ConfigError
 from ..evaluate import Counts, Score
 from ..features.words import numbered
 from ..types import Example
-from .base import UNKEPT, Checkpoint, TrainingReport, fit_phase
+from .base import UNKEPT, Checkpoint, TrainingReport, fit_phase, learnable
 from .posterior import Combination, both_ways, log_odds, logistic
 
 if TYPE_CHECKING:
@@ -27,12 +27,14 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+PART = "calibration.fold-"  # the beginning of the names of the phases of its folds
 FEWEST = 20  # examples to calibrate on
 HELD_OUT_TOLERANCE = 1e-5  # of training on folds; posteriors differ by less than 0.01
 THRESHOLDS = np.arange(0.3, 0.7, 0.02)
 WORTH_OF_EXACT = (
-    0.25  # points of F1 that a point of exact match is worth: F1 alone hardly depends on the threshold
+    0.25  # points of F1 that a point of exact match is worth: F1 alone changes little with the threshold
 )
+OF_MADE = 0.1  # how much made pairs count here, beside their weight: more, and real pairs are less well calibrated
 NEAR = 100.0  # how much stronger the prior of a combination is if it is that of a trained model
 STEADY = 100  # pairs that count as much for the threshold as the model that training started from
 NEIGHBOURS = 3  # thresholds on either side that a threshold is judged with, because the score of one is noisy
@@ -51,14 +53,11 @@ def learnt(
 
     `folds` is their number and the seed of the split, `usual` as in `fitted`.
     """
-    usable: list[Example] = []
-    for example in examples:
-        if example.gold is not None and len(example.pair.source) and len(example.pair.target):
-            usable.append(example)
+    usable = learnable(examples)
     if len(usable) < FEWEST:
         return None
     sample = Sample.joined(list(held_out(one, other, usable, *folds, checkpoint)))
-    found = fitted(sample, usual, 1.0 if usual is None else NEAR)
+    found = fitted(sample.mostly_real(), usual, 1.0 if usual is None else NEAR)
     found = replace(found, threshold=best_threshold(sample.real(), found))
     if usual is not None:
         share = len(usable) / (len(usable) + STEADY)
@@ -93,6 +92,10 @@ class Sample:
         kept = ~self.made
         _, pair = np.unique(self.pair[kept], return_inverse=True)
         return Sample(self.forward[kept], self.backward[kept], self.gold[kept], pair, self.weight[kept])
+
+    def mostly_real(self) -> Sample:
+        """Return the same cells, where those of made pairs count less; they count in full if no pair is real."""
+        return self if self.made.all() else replace(self, weight=np.where(self.made, OF_MADE, 1.0) * self.weight)
 
     @classmethod
     def of_phase(cls, phase: Checkpoint) -> Sample | None:
@@ -146,17 +149,25 @@ def _loss(x: np.ndarray, sample: Sample, weights: np.ndarray, prior: np.ndarray,
 
 
 def held_out(
-    one: Crf, other: Crf, examples: Sequence[Example], folds: int, seed: int, checkpoint: Checkpoint = UNKEPT
+    one: Crf,
+    other: Crf,
+    examples: Sequence[Example],
+    folds: int,
+    seed: int,
+    checkpoint: Checkpoint = UNKEPT,
+    only: int | None = None,
 ) -> Iterator[Sample]:
     """Yield the posteriors of each fold under chains that were trained on the others; Ctrl-C passes through.
 
-    Examples of one group are in one fold.
+    Examples of one group are in one fold. With `only`, the number of a fold, the others are left out.
     """
-    groups = ((example.group, k if example.group is None else 0) for k, example in enumerate(examples))
+    groups: list[tuple[str | None, int]] = []
+    for k, example in enumerate(examples):
+        groups.append((example.group, k if example.group is None else 0))
     group = numbered(groups)[1]
     order = np.random.default_rng(seed).permutation(int(group.max()) + 1)
     folds = min(folds, len(order))
-    for number in range(folds):
+    for number in range(folds) if only is None else (only - 1,):
         phase = checkpoint.phase(f"fold-{number + 1}")
         if (sample := Sample.of_phase(phase)) is not None:
             yield sample
@@ -164,13 +175,25 @@ def held_out(
         log.info("both directions on held-out pairs: fold %d of %d", number + 1, folds)
         inside = np.isin(group, order[number::folds])
         rest = list(compress(examples, ~inside))
-        there, back = _fresh(one), _fresh(other)
-        for chain, seen in ((there, rest), (back, list(map(Example.flip, rest)))):
-            if fit_phase(chain, seen, phase=phase.phase(chain.part)).interrupted:
+        trained: list[Crf] = []
+        for chain, seen in ((one, rest), (other, list(map(Example.flip, rest)))):
+            tolerance = max(chain.tolerance, HELD_OUT_TOLERANCE)
+            trained.append(replace(chain, names=[], weights=np.zeros(0), tolerance=tolerance))
+            if fit_phase(trained[-1], seen, phase=phase.phase(chain.part)).interrupted:
                 raise KeyboardInterrupt
+        there, back = trained
         sample = sampled(there, back, list(compress(examples, inside)))
         phase.finish(asdict(sample), TrainingReport())
         yield sample
+
+
+def folds_of(examples: Sequence[Example], folds: int) -> int:
+    """Return how many folds `learnt` trains on these examples, if `folds` is what it is asked for."""
+    usable = learnable(examples)
+    if len(usable) < FEWEST:
+        return 0
+    groups = {example.group for example in usable} - {None}
+    return min(folds, len(groups) + sum(example.group is None for example in usable))
 
 
 def sampled(one: Crf, other: Crf, examples: Sequence[Example]) -> Sample:
@@ -178,20 +201,15 @@ def sampled(one: Crf, other: Crf, examples: Sequence[Example]) -> Sample:
     parts = []
     for places, both in both_ways(one, other, list(map(attrgetter("pair"), examples))):
         grid, linked = both.grid, np.zeros(both.grid.n_cells, dtype=bool)
-        own = list(map(examples.__getitem__, places))
-        for example, start, width in zip(own, grid.cell_start.tolist(), grid.n_target.tolist(), strict=True):
+        weight, made = np.ones(len(places)), np.zeros(len(places), dtype=bool)
+        starts, widths = grid.cell_start.tolist(), grid.n_target.tolist()
+        for k, place in enumerate(places):
+            example = examples[place]
             for i, j in example.gold.sure if example.gold is not None else ():
-                linked[start + i * width + j] = True
-        weight = np.array([example.weight for example in own])[grid.pair]
-        made = np.array([example.origin is not None for example in own])[grid.pair]
-        parts.append(Sample(*both.posteriors(), linked, grid.pair, weight, made))
+                linked[starts[k] + i * widths[k] + j] = True
+            weight[k], made[k] = example.weight, example.origin is not None
+        parts.append(Sample(*both.posteriors(), linked, grid.pair, weight[grid.pair], made[grid.pair]))
     return Sample.joined(parts)
-
-
-def _fresh(chain: Crf) -> Crf:
-    """Return an untrained chain of the same settings."""
-    tolerance = max(chain.tolerance, HELD_OUT_TOLERANCE)
-    return replace(chain, names=[], weights=np.zeros(0), tolerance=tolerance)
 
 
 def best_threshold(sample: Sample, combination: Combination) -> float:

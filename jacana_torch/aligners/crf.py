@@ -26,17 +26,22 @@ from ..features.featureset import Families, FeatureBatch, FeatureSet, join
 from ..features.grid import grids
 from ..symmetrize import Symmetrizer
 from ..types import Alignment, Example, SentencePair
+from ..util import ranks
 from ..util.build import INTERNAL, Cells, Count, Inside, Items, NotNegative, OneOf, Positive, check_bounds
 from ..util.geometry import Geometry
-from .base import UNKEPT, Checkpoint, Step, TrainingReport, Watcher, learnable, numbers_in, words_in
+from .base import numbers_in, words_in
 
 if TYPE_CHECKING:
     from ..explain import Explanation
-    from ..optimize.minimise import Closure, Result
+    from ..optimize.minimise import Closure
+    from .training import Checkpoint, TrainingReport, Watcher
 
 log = logging.getLogger(__name__)
 
 Policy = Annotated[str, OneOf(tuple(POLICIES))]
+Precision = Annotated[str, OneOf(("float64", "float32"))]
+
+NOISE = {"float64": 0.0, "float32": 2e-7}  # the relative error of a loss by which steps of the search are judged
 
 
 @dataclass(frozen=True)
@@ -67,6 +72,7 @@ class Crf:
                   trained further.
     `start`       initial value of all weights; the optimum does not depend on it.
     `batch_cells` how many lattice cells go through inference at once.
+    `precision`   of training; "float32" for devices that are slow in double precision.
     `mean`        where the prior has the weights, by column (0 elsewhere), as `start_from` sets it; `pull`
                   multiplies the prior of these columns.
     """
@@ -85,6 +91,7 @@ class Crf:
     start: float = 0.0
     batch_cells: Cells = 500_000
     device: str = "cpu"
+    precision: Precision = "float64"
     part: str = "forward"
     names: Annotated[list[str], INTERNAL] = field(default_factory=list, repr=False)
     weights: Annotated[np.ndarray, INTERNAL] = field(default_factory=partial(np.zeros, 0), repr=False)
@@ -92,6 +99,8 @@ class Crf:
     pull: Annotated[float, INTERNAL] = 1.0
 
     keeps_progress: ClassVar[bool] = True
+    splits_pairs: ClassVar[bool] = True
+    weighs_examples: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_bounds(Crf, vars(self))
@@ -115,16 +124,18 @@ class Crf:
         examples: Sequence[Example],
         dev: Sequence[Example] = (),
         watch: Watcher | None = None,
-        checkpoint: Checkpoint = UNKEPT,
+        checkpoint: Checkpoint | None = None,
     ) -> TrainingReport:
         from ..crf.objective import Objective  # imports torch, which aligning does without
         from ..optimize.minimise import minimise
+        from .training import UNKEPT, Step, TrainingReport, learnable
 
-        examples = sorted(
-            learnable(examples), key=lambda e: len(e.pair.target)
-        )  # features are fastest in this order
+        examples = _own_share(learnable(examples))
         batch = self.features(list(map(attrgetter("pair"), examples)))
-        names = sorted({*batch.names(), *self.names, *self.mean})
+        known = {*batch.names()}
+        if ranks.world > 1:
+            known = known.union(*ranks.gathered(known))
+        names = sorted({*known, *self.names, *self.mean})
         first = dict.fromkeys(names, 0.0 if self.names or self.mean else self.start)
         first.update(self.mean)
         first.update(zip(self.names, self.weights, strict=True))
@@ -135,11 +146,13 @@ class Crf:
                 gold.append(reading.paths)
                 dropped += reading.dropped
                 links += len(example.gold.sure)
-        mean, pull = prior_means(names, self.mean, self.pull)
-        l2 = self.l2 * prior_factors(names, self.priors) * pull
+        if ranks.world > 1:
+            dropped, links = (sum(counts) for counts in zip(*ranks.gathered((dropped, links)), strict=True))
+        mean, strength = prior(names, self.priors, self.mean, self.pull)
+        l2 = self.l2 * strength
         costs = {"cost_null": self.cost_null, "cost_link": self.cost_link}
         scores = self.chain_scores(batch, names)
-        counts = np.array([example.weight for example in examples])
+        counts = np.fromiter(map(attrgetter("weight"), examples), np.float64, len(examples))
         objective = Objective(
             scores, gold, l2, costs, self.batch_cells, self.device, mean, None if (counts == 1).all() else counts
         )
@@ -153,9 +166,11 @@ class Crf:
             minimise,
             max_iterations=self.max_iterations,
             tolerance=self.tolerance,
+            noise=NOISE[self.precision],
             curvature=float(l2.min()),
             history=100,  # shorter memories take up to eight times the steps on features as correlated as these
         )
+        checkpoint = checkpoint or UNKEPT
         phase = checkpoint.phase("all") if self.prune else checkpoint  # all columns, and then those that are kept
         first_search = partial(search, callback=step, resume=phase.kept(), keep=phase.keep)
         result, done = first_search(objective, np.array([*first.values()])), 0
@@ -170,9 +185,6 @@ class Crf:
             last_search = partial(search, callback=later, resume=checkpoint.kept(), keep=checkpoint.keep)
             result = last_search(among(objective, kept), result.x[kept])
             self.names, self.weights = [names[k] for k in np.flatnonzero(kept)], result.x
-        return self._report(result, done, dropped, links)
-
-    def _report(self, result: Result, done: int, dropped: int, links: int) -> TrainingReport:
         iterations = done + result.iterations
         log.info(
             "%s: loss %.6f after %d iterations, %d evaluations (%s)",
@@ -195,7 +207,7 @@ class Crf:
             known[kind] = raw = []
             for block in own:
                 raw.append(known_columns(block, numbered(block.names, number)))
-        return ChainScores.of(layout, known, len(names), self.device)
+        return ChainScores(layout, known, len(names), self.device, self.precision)
 
     def layout(self, geometry: Geometry) -> Layout:
         """Return where the scores of the pairs of a geometry stand."""
@@ -207,9 +219,10 @@ class Crf:
         """Compute the features of pairs, to be decoded as often as the weights change."""
         sizes = [(len(p.source), len(p.target)) for p in pairs]
         full = sorted((k for k, (m, n) in enumerate(sizes) if m and n), key=lambda k: sizes[k][1])
-        if full:
-            self._check_trained()
-        scores = self.chain_scores(self.features([pairs[k] for k in full]), self.names) if full else None
+        if not full:
+            return Prepared(sizes, full, self.names, None)
+        self.scorer()  # which says so if there are no weights
+        scores = self.chain_scores(self.features([pairs[k] for k in full]), self.names)
         return Prepared(sizes, full, self.names, scores)
 
     def decode(self, prepared: Prepared, confidence: bool = True) -> list[Alignment]:
@@ -225,7 +238,9 @@ class Crf:
         if prepared.names != self.names:
             raise ValueError("these pairs were prepared for another set of features")
         weights = torch.as_tensor(self.weights, dtype=torch.float64, device=self.device)
-        flat = [x.cpu().numpy() for x in prepared.scores.flat(weights)]
+        flat: Flat = prepared.scores.flat(weights)
+        if self.device == "cpu":
+            flat = list(map(torch.Tensor.numpy, flat))
         found = decoded(prepared.scores.layout, flat, self.device, confidence)
         for place, alignment in zip(prepared.full, found, strict=True):
             out[place] = alignment
@@ -245,22 +260,20 @@ class Crf:
         return self.align(pairs, confidence=False)
 
     def scorer(self) -> Scorer:
-        """Return the scorer for the present weights."""
-        self._check_trained()
-        if self._scorer is None or not self._scorer.has(self.names, self.weights):
-            self._scorer = Scorer(self.features, self.names, self.weights)
-        return self._scorer
+        """Return the scorer for the present weights; an error if there are none."""
+        if not self.names:
+            raise ModelError(
+                f"the {self.part} direction has not been trained: fit it, or continue with resume=DIR"
+            )
+        found = self._scorer
+        if found is None or found.names is not self.names or not np.array_equal(found.weights, self.weights):
+            found = self._scorer = Scorer(self.features, self.names, self.weights)  # training changes weights
+        return found
 
     def scored(self, geometry: Geometry, nodes: np.ndarray) -> tuple[Layout, Flat, str]:
         """Return the layout of pairs, their flat scores given those of the nodes, and the device to decode on."""
         layout = self.layout(geometry)
         return layout, (nodes, *self.scorer().edges(layout)), self.device
-
-    def _check_trained(self) -> None:
-        if not self.names:
-            raise ModelError(
-                f"the {self.part} direction has not been trained: fit it, or continue with resume=DIR"
-            )
 
     def explain(
         self, pairs: Sequence[SentencePair], symmetrize: Symmetrizer | str | None = None
@@ -305,22 +318,32 @@ class Crf:
         self.features.check_columns(self.names, self.prune > 0, others)
 
 
-def prior_factors(names: Sequence[str], priors: Mapping[str, float]) -> np.ndarray:
-    """Return [K] the factor of each column's prior: that of the longest matching beginning of its name, else 1."""
-    factors = np.ones(len(names))
+def _own_share(examples: Sequence[Example]) -> list[Example]:
+    """Return the examples that this process trains on, in the order in which features are fastest."""
+    if ranks.world > 1:
+        cells = [len(example.pair.source) * len(example.pair.target) for example in examples]
+        examples = [examples[k] for k in ranks.share(cells)]
+    lengths = list(map(len, map(attrgetter("pair.target"), examples)))
+    order = np.argsort(lengths, kind="stable").tolist()
+    return list(map(examples.__getitem__, order))
+
+
+def prior(
+    names: Sequence[str], priors: Mapping[str, float], mean: Mapping[str, float], pull: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the mean of each column's prior [K], and a factor [K] on its strength.
+
+    `priors` has factors by the beginnings of names; the longest beginning counts. Columns in `mean` have it as
+    their mean, and `pull` as another factor.
+    """
+    means, factors = np.zeros(len(names)), np.ones(len(names))
     for start in sorted(priors, key=len):  # a longer match overrides a shorter one
         for k, name in enumerate(names):
             if name.startswith(start):
                 factors[k] = priors[start]
-    return factors
-
-
-def prior_means(names: Sequence[str], mean: Mapping[str, float], pull: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return [K] the mean of each column's prior, and [K] the factor of its strength."""
-    means, factors = np.zeros(len(names)), np.ones(len(names))
     for k, name in enumerate(names):
         if name in mean:
-            means[k], factors[k] = mean[name], pull
+            means[k], factors[k] = mean[name], factors[k] * pull
     return means, factors
 
 
@@ -340,7 +363,10 @@ def mattering(batch: FeatureBatch, names: Sequence[str], weights: np.ndarray, le
             values = np.abs(block.table).max(0, initial=0.0)
         for name, value in zip(block.names, values.tolist(), strict=True):
             largest[name] = max(largest[name], value)
-    kept: np.ndarray = np.abs(weights) * np.array([largest[name] for name in names]) >= least
+    values = np.array([largest[name] for name in names])
+    if ranks.world > 1:
+        values = ranks.largest(values)
+    kept: np.ndarray = np.abs(weights) * values >= least
     if not kept.any():
         raise ConfigError(f"prune={least}: none of {len(kept)} columns changes a score by that much")
     return kept

@@ -22,10 +22,10 @@ from ..features.grid import Grid, grids
 from ..symmetrize import Symmetrizer
 from ..types import Alignment, Example, SentencePair
 from ..util.build import Inside, OneOf, Seed, Within
-from .base import UNKEPT, Checkpoint
 
 if TYPE_CHECKING:
     from .crf import Crf
+    from .training import Checkpoint
 
 DECIDE = ("threshold", "f1")
 UNLIKELY = 1e-4  # links that no choice by expected F1 would hold
@@ -54,24 +54,20 @@ class Combination:
 
     def combine(self, forward: np.ndarray, backward: np.ndarray, least: float = 0.0) -> np.ndarray:
         """Return [C] probabilities; those below `least` may be given as 0, which saves time."""
-        if (lowest := self._lowest(least)) > 0:
-            out = np.zeros(len(forward))
-            likely = np.flatnonzero(np.maximum(forward, backward) >= lowest)
-            out[likely] = self.combine(forward[likely], backward[likely])
-            return out
+        both = self.forward + self.backward + self.smaller
+        least_weight = min(self.forward, self.backward) + min(self.smaller, 0.0)
+        if least > 0 and least_weight >= 0 and both >= 1e-3:  # else a higher posterior may make a link less likely
+            # One direction at least must give this to a cell whose combined probability is `least`.
+            least_odds = (math.log(least / (1 - least)) - self.bias) / both
+            lowest = min((1 - 1e-6) / (1 + math.exp(min(-least_odds, 700.0))), 1 - CERTAIN)
+            if lowest > CERTAIN:
+                out = np.zeros(len(forward))
+                likely = np.flatnonzero(np.maximum(forward, backward) >= lowest)
+                out[likely] = self.combine(forward[likely], backward[likely])
+                return out
         one, other = log_odds(forward), log_odds(backward)
         odds = self.forward * one + self.backward * other + self.smaller * np.minimum(one, other) + self.bias
         return logistic(odds)
-
-    def _lowest(self, least: float) -> float:
-        """Return what one direction at least must give a cell whose combined probability is `least`."""
-        both = self.forward + self.backward + self.smaller
-        least_weight = min(self.forward, self.backward) + min(self.smaller, 0.0)
-        if least <= 0 or least_weight < 0 or both < 1e-3:  # then a higher posterior may make a link less likely
-            return 0.0
-        odds = (math.log(least / (1 - least)) - self.bias) / both
-        lowest = (1 - 1e-6) / (1 + math.exp(min(-odds, 700.0)))
-        return min(lowest, 1 - CERTAIN) if lowest > CERTAIN else 0.0
 
     def state(self) -> dict[str, np.ndarray]:
         return {KEY: np.array(astuple(self))}
@@ -140,7 +136,7 @@ class Posterior:
         other: Crf,
         examples: Sequence[Example],
         usual: Combination | None = None,
-        checkpoint: Checkpoint = UNKEPT,
+        checkpoint: Checkpoint | None = None,
     ) -> Combination | None:
         """Return the combination that suits held-out pairs best; None without folds or with too few examples.
 
@@ -149,14 +145,9 @@ class Posterior:
         if not self.folds:
             return None
         from .calibration import learnt  # aligning needs none of it
+        from .training import UNKEPT
 
-        return learnt(one, other, examples, (self.folds, self.seed), usual, checkpoint)
-
-    def chosen(self, grid: Grid, probability: np.ndarray, threshold: float) -> np.ndarray:
-        """Return the cells that are links, in ascending order."""
-        if self.decide == "threshold":
-            return np.flatnonzero(probability >= (threshold if self.threshold is None else self.threshold))
-        return np.flatnonzero(probability >= _least_for_f1(grid, probability))
+        return learnt(one, other, examples, (self.folds, self.seed), usual, checkpoint or UNKEPT)
 
 
 @dataclass(frozen=True)
@@ -211,11 +202,11 @@ def aligned(
         out.append(Alignment(len(pair.source), len(pair.target)))
     for places, both in both_ways(one, other, pairs):
         if isinstance(join, Posterior):
-            # Without confidences, only cells that may be links need an exact probability.
-            least = 0.0 if confidence or join.decide == "f1" else join.threshold or combination.threshold
+            threshold, by_f1 = join.threshold or combination.threshold, join.decide == "f1"
             posteriors = both.posteriors(precise=confidence)
-            probability = combination.combine(*posteriors, least)
-            chosen = join.chosen(both.grid, probability, combination.threshold)
+            # Without confidences, only cells that may be links need an exact probability.
+            probability = combination.combine(*posteriors, 0.0 if confidence or by_f1 else threshold)
+            chosen = np.flatnonzero(probability >= (_least_for_f1(both.grid, probability) if by_f1 else threshold))
             if len(some := unsettled(both.grid, chosen, posteriors[0])):
                 from .repeated import in_order  # ordinary text needs none of it
 

@@ -16,7 +16,7 @@ from ..features.grid import Grid
 
 Combine = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
-FIRM = 0.9  # links as likely as this stay as they are
+FIRM = 0.95  # links as likely as this stay as they are
 
 
 def in_order(

@@ -254,20 +254,17 @@ _CACHED_LEMMAS = 1 << 14  # words with their tags
 _known_lemmas: WeakKeyDictionary[WordNet, dict[tuple[str, str], str]] = WeakKeyDictionary()  # by token and tag
 
 
+@lru_cache(maxsize=1 << 13)
 def matching_form(token: str) -> str:
     """Undo Penn escapes and write typographic quotes and dashes in ASCII. Case stays; a token never becomes empty.
 
     >>> [matching_form(token) for token in ("-LRB-", "``", "don’t", "—", "1\\\\/2")]
     ['(', '"', "don't", '-', '1/2']
     """
-    return token if token.isalnum() and token.isascii() else _matching_form(token)
-
-
-@lru_cache(maxsize=1 << 13)
-def _matching_form(token: str) -> str:
-    if token.isascii():
-        form = token
-    else:
+    if token.isalnum() and token.isascii():
+        return token
+    form = token
+    if not token.isascii():
         form = unicodedata.normalize("NFC", _INVISIBLE.sub("", token)).translate(_CHARACTERS) or token
     if form in _WHOLE_TOKENS:
         return _WHOLE_TOKENS[form]

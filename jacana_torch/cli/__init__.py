@@ -15,28 +15,25 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import filterfalse
 from typing import TYPE_CHECKING, Protocol, cast
 
 from ..errors import JacanaError
-from ..version import __version__
 
 USER_ERROR, INTERRUPTED, READER_GONE = 2, 130, 141
 LONGEST_MESSAGE = 2000
+quiet = False  # whether the running command leaves out its notes
 
 # Modules of this package, in the order of --help.
 COMMANDS = (
-    "align", "evaluate", "convert", "count", "train", "compare", "serve", "explain", "view", "models", "resources"
+    "align", "diff", "coverage", "project", "evaluate", "convert", "count", "annotate", "train", "compare",
+    "serve", "explain", "view", "models", "resources", "completion",
 )  # fmt: skip
 PASSED_ON = ("train", "compare")  # what follows belongs to Hydra: argparse would take -m and --cfg for its own
 
-EXAMPLES = """
-examples:
-  printf 'The cat sat down .\\tA cat was sitting .\\n' | jacana-torch align
-  jacana-torch evaluate gold.jsonl predicted.txt
-  jacana-torch resources
-  jacana-torch COMMAND --help"""
+VERBOSE, QUIET = ("-v", "--verbose"), ("-q", "--quiet")  # of every command, before its name or after it
 
 # Help of --header and --no-header.
 HEADER = "whether the first line names columns instead of holding a pair (its words decide)"
@@ -61,8 +58,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; return the exit code."""
     argv = list(sys.argv[1:] if argv is None else argv)
     try:
-        _prepare_streams()
-        with _cleaning_up_on_sigterm():
+        if sys.stdin is None or sys.stdout is None or sys.stderr is None:
+            from .closed_streams import reopen
+
+            reopen()
+        if sys.stderr is sys.__stderr__ and isinstance(sys.stderr, io.TextIOWrapper):
+            sys.stderr = io.TextIOWrapper(_Messages(sys.stderr.fileno(), "w", closefd=False), write_through=True)
+        for stream, errors in ((sys.stdout, "strict"), (sys.stderr, "backslashreplace")):
+            if isinstance(stream, io.TextIOWrapper):  # programs read it: UTF-8 and \n in every locale
+                stream.reconfigure(encoding="utf-8", errors=errors, newline="\n")
+        with ending_on_sigterm(by_signal=True):
             code = _run(argv)
         sys.stdout.flush()  # notice a closed pipe here, not when the interpreter shuts down
         return code
@@ -81,41 +86,32 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _failed(f"error: {where}{error.strerror or error}", USER_ERROR)
 
 
-class _Terminated(BaseException):
-    """SIGTERM has come: remove what is unfinished, stop workers, and end."""
-
-
 @contextmanager
-def _cleaning_up_on_sigterm() -> Iterator[None]:
-    """Let SIGTERM end the process as it does by default, but unwind first. A second one does not wait for that."""
-    ours = threading.current_thread() is threading.main_thread()
-    if not ours or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+def ending_on_sigterm(by_signal: bool = False) -> Iterator[None]:
+    """Let SIGTERM unwind, so that nothing unfinished is left and no child goes on; then end with exit code 143.
+
+    With `by_signal`, the process ends by the signal, as it does by default, and a handler that somebody else has
+    set stays. A second SIGTERM does not wait for unwinding.
+    """
+    before = signal.getsignal(signal.SIGTERM)
+    ours = threading.current_thread() is threading.main_thread()  # others get no signals
+    if not ours or (by_signal and before is not signal.SIG_DFL):
         yield
         return
-    signal.signal(signal.SIGTERM, _terminate)
+    came = []
+
+    def end(number: int, frame: object) -> None:
+        came.append(number)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        sys.exit(128 + number)
+
+    signal.signal(signal.SIGTERM, end)
     try:
         yield
-    except _Terminated:
-        os.kill(os.getpid(), signal.SIGTERM)  # by default again
     finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-
-
-def _terminate(number: int, frame: object) -> None:
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    raise _Terminated
-
-
-def _prepare_streams() -> None:
-    if sys.stdin is None or sys.stdout is None or sys.stderr is None:
-        from .closed_streams import reopen
-
-        reopen()
-    if sys.stderr is sys.__stderr__ and isinstance(sys.stderr, io.TextIOWrapper):
-        sys.stderr = io.TextIOWrapper(_Messages(sys.stderr.fileno(), "w", closefd=False), write_through=True)
-    for stream, errors in ((sys.stdout, "strict"), (sys.stderr, "backslashreplace")):
-        if isinstance(stream, io.TextIOWrapper):  # programs read it: UTF-8 and \n in every locale
-            stream.reconfigure(encoding="utf-8", errors=errors, newline="\n")
+        signal.signal(signal.SIGTERM, before)
+        if came and by_signal:
+            os.kill(os.getpid(), signal.SIGTERM)
 
 
 class _Messages(io.FileIO):
@@ -129,83 +125,38 @@ class _Messages(io.FileIO):
 
 
 def _run(argv: list[str]) -> int:
-    if argv[:1] and argv[0] in PASSED_ON and not {"-h", "--help"} & set(argv[1:]):
-        return command(argv[0]).run(argparse.Namespace(overrides=argv[1:]))
-    rest = argv[1:] if argv[:1] in (["-v"], ["--verbose"]) else argv
-    parser = build_parser(rest[:1] if rest and rest[0] in COMMANDS else COMMANDS)
-    arguments = parser.parse_args(argv)
-    if arguments.command is None:
-        parser.print_help(sys.stderr)
-        return USER_ERROR
+    global quiet
+    rest, said = argv, list[str]()
+    while rest and rest[0] in (*VERBOSE, *QUIET):
+        said, rest = [*said, rest[0]], rest[1:]
+    if rest and rest[0] in PASSED_ON and {"-h", "--help"}.isdisjoint(rest):
+        quiet = not {*QUIET}.isdisjoint(argv)
+        own = list(filterfalse((*VERBOSE, *QUIET).__contains__, rest[1:]))
+        return command(rest[0]).run(argparse.Namespace(overrides=own))
+    from .parser import build_parser, command_parser
+
+    if not rest or rest[0] not in COMMANDS:
+        parser = build_parser()
+        if not rest:
+            parser.print_help(sys.stderr)
+            return USER_ERROR
+        parser.parse_args(rest)  # --help, --version or a mistake
+        parser.error(f"{rest[0]}: the name of a command comes first")
+    arguments = command_parser(rest[0]).parse_args([*said, *rest[1:]])
+    quiet = arguments.quiet
     level = logging.INFO if arguments.verbose else logging.WARNING
     logging.basicConfig(level=level, format="jacana-torch: %(message)s", stream=sys.stderr)
-    return command(arguments.command).run(arguments)
-
-
-@contextmanager
-def ending_on_sigterm() -> Iterator[None]:
-    """Turn SIGTERM into SystemExit, so that nothing unfinished is left and no child goes on."""
-
-    if threading.current_thread() is not threading.main_thread():  # others get no signals
-        yield
-        return
-
-    def end(number: int, frame: object) -> None:
-        sys.exit(128 + number)
-
-    before = signal.signal(signal.SIGTERM, end)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
+    return command(rest[0]).run(arguments)
 
 
 def command(name: str) -> Command:
     return cast("Command", importlib.import_module(f"{__name__}.{name}"))
 
 
-def build_parser(names: Sequence[str]) -> argparse.ArgumentParser:
-    """Build the parser of these commands."""
-    parser = argparse.ArgumentParser(
-        prog="jacana-torch",
-        description="Align the words of two English sentences.",
-        epilog=EXAMPLES.strip("\n"),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("--version", action="version", version=f"jacana-torch {__version__}")
-    parser.add_argument("-v", "--verbose", action="store_true", help="say more on stderr")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
-    for name in names:
-        module = command(name)
-        added = commands.add_parser(
-            name,
-            help=module.ABOUT[0].lower() + module.ABOUT[1:].rstrip("."),
-            description=module.ABOUT,
-            epilog=module.EXAMPLES.strip("\n"),
-            formatter_class=Help,
-        )
-        module.add_options(added)
-    return parser
-
-
-class Help(argparse.RawDescriptionHelpFormatter):
-    """Fills in the names of formats and symmetrizers, which only --help has to look up."""
-
-    def _get_help_string(self, action: argparse.Action) -> str:
-        from ..corpora import can_align, can_read, can_write, formats
-        from ..symmetrize import names
-
-        text = action.help or ""
-        lists: dict[str, Callable[[], Sequence[str]]] = {
-            "{formats}": formats,
-            "{read}": lambda: formats(can_read),
-            "{written}": lambda: formats(can_write),
-            "{aligned}": lambda: formats(can_align),
-            "{symmetrizers}": lambda: [name.replace("_", "-") for name in names()],
-        }
-        for name, known in lists.items():
-            text = text.replace(name, ", ".join(known())) if name in text else text
-        return text
+def note(text: str) -> None:
+    """Tell the user on stderr what is done; not with --quiet, which leaves warnings and errors."""
+    if not quiet:
+        sys.stderr.write(f"jacana-torch: {presentable(text)}\n")
 
 
 def at_least_one(text: str) -> int:
@@ -213,6 +164,16 @@ def at_least_one(text: str) -> int:
     if not (text.isdecimal() and int(text)):
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
     return int(text)
+
+
+def two_names(text: str) -> tuple[str, str]:
+    """Parse the value of --columns: two names, quoted as in CSV if they have commas."""
+    import csv
+
+    names = next(csv.reader([text]), [])
+    if len(names) != 2 or names[0] == names[1] or not all(names):
+        raise argparse.ArgumentTypeError(f"{text!r}: give two names, as in premise,hypothesis")
+    return names[0], names[1]
 
 
 def presentable(message: str, longest: int = LONGEST_MESSAGE) -> str:

@@ -9,25 +9,26 @@ the input.
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import closing
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ConfigError, CorpusError, JacanaError, PairError
-from . import HEADER, at_least_one, presentable
+from . import HEADER, at_least_one, presentable, two_names
 
 if TYPE_CHECKING:
-    from rich.progress import Progress
-
-    from ..corpora import SkipBad, Source
+    from ..corpora import SkipBad, Source, Writable
     from ..types import Example
+    from .inputs import Inputs
     from .loading import Aligning, Batch, Outcome
 
-    Kept = tuple[int | None, Mapping[str, Any] | None]  # the line and the other keys of a pair
+    Kept = tuple[str, int | None, Mapping[str, Any] | None]  # the file, the line and the other keys of a pair
 
 ABOUT = "Align sentence pairs."
 EXAMPLES = """
@@ -37,12 +38,15 @@ examples:
   jacana-torch align gold.jsonl --to talp --symmetrize grow-diag-final-and --output out.talp
   jacana-torch align big.txt.gz --workers 4 --output big.links
   tail -f pairs.txt | jacana-torch align             answers as soon as the input pauses
+  jacana-torch align nli.csv --columns premise,hypothesis --output aligned.csv     adds a column `links`
+  jacana-torch align 'data/*.parquet' --columns premise,hypothesis --output out/ --shard 1/8
 
 Raw text (source TAB target, or source ||| target) is tokenised first: links count those tokens, which
 --to jsonl shows. With --pretokenized, tokens are separated by spaces. Other formats bring their own tokens.
 Output has one line per input line; with --skip-bad, a bad line gives an empty alignment. A line is also bad
 if its pair is beyond one of the limits (--max-...), which keep time and memory within bounds."""
 
+TABLES = (".csv", ".parquet")  # endings of files that surely have named columns
 ALIGNED_BY = "aligned_by"  # the key of JSONL records that names the model
 FIRST_BATCH = 32  # pairs; aligned before workers start, so that there is an answer soon
 LAST_BATCHES = 128  # pairs; smaller batches cost more per pair
@@ -50,25 +54,42 @@ USUAL_CELLS = (
     312  # source times target tokens of a pair; a batch of longer pairs has fewer, as memory goes by cells
 )
 LONGEST_GATHERING = 0.5  # seconds that a pair waits for others
+OF_FOLDERS = ("shard", "engine", "address", "block_size", "resume")  # options of an output of many files
 # What `model.Limits` limits, and the usual limits, as importing those would take --help too long.
 LIMITS = {
     "letters": "letters of a token (1,000)",
     "tokens": "tokens of a sentence (3,000)",
     "cells": "cells of a pair, source times target tokens (4,000,000)",
 }
-SHOWN_AFTER, REDRAWN_AFTER = 1.0, 0.1  # seconds; a single pair at a prompt should give its links alone
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("input", nargs="?", default="-", metavar="FILE", help="a file, or - for stdin (stdin)")
-    parser.add_argument("--model", metavar="NAME|DIR", help="a model of `jacana-torch models`, or a directory")
+    parser.add_argument(
+        "input", nargs="*", metavar="FILE", help="files, also '*.csv' with wildcards, or - for stdin (stdin)"
+    )
+    parser.add_argument(
+        "-m", "--model", metavar="NAME|DIR", help="a model of `jacana-torch models`, or a directory"
+    )
     parser.add_argument("--from", dest="from_", metavar="F", help="input format: {read} (guessed; text on stdin)")
-    parser.add_argument("--to", metavar="F", help="output format: {aligned} (pharaoh)")
+    parser.add_argument("--to", metavar="F", help="output format: {aligned} (pharaoh; of tables, as the input)")
+    parser.add_argument(
+        "--columns",
+        type=two_names,
+        metavar="A,B",
+        help="the columns (csv, tsv, parquet) or keys (jsonl) of the two sentences; others pass through",
+    )
+    parser.add_argument("--tokens", action="store_true", help="add the tokens that links count to a table")
     parser.add_argument("--pretokenized", action="store_true", help="tokens of raw text are separated by spaces")
     parser.add_argument(
         "--symmetrize",
         metavar="S",
         help="how to combine the two directions: {symmetrizers} (as the model was trained)",
+    )
+    parser.add_argument(
+        "--threshold",
+        type=float,
+        metavar="P",
+        help="link words from this probability on: a higher one links less, and more surely (as trained)",
     )
     parser.add_argument("--confidence", action="store_true", help="write each link's confidence")
     parser.add_argument(
@@ -89,60 +110,148 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     for name, about in LIMITS.items():
         parser.add_argument(f"--max-{name}", type=at_least_one, metavar="N", help=about)
     parser.add_argument("--header", action=argparse.BooleanOptionalAction, help=HEADER)
-    parser.add_argument("--output", metavar="FILE", help="a file, written completely or not at all (stdout)")
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="a file, written completely or not at all; or a folder/ for many (stdout)",
+    )
+    parser.add_argument("--shard", metavar="I/N", help="with a folder: do part I of N, counted from 1")
+    parser.add_argument(
+        "--resume",
+        action=argparse.BooleanOptionalAction,
+        help="with a folder: go on where an earlier run stopped (the default), or begin again",
+    )
+    parser.add_argument("--engine", choices=["local", "ray"], help="with a folder: where the workers are (local)")
+    parser.add_argument("--address", metavar="A", help="of the Ray cluster, or auto (a local one of this machine)")
+    parser.add_argument(
+        "--block-size", type=at_least_one, metavar="N", help="with a folder: pairs of an output file (50,000)"
+    )
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How pairs are read and alignments written."""
+
+    to: str
+    from_: str | None = None
+    columns: tuple[str, str] | None = None
+    header: bool | None = None
+    tokens: bool = False
+    confidence: bool = False
+    name_model: bool = False
+    skip_bad: bool = False
+    batch_size: int = 1024
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from ..corpora import SkipBad, Source, read_live, write
+    from ..corpora import Source, guess
     from ..symmetrize import symmetrizer
-    from ..types import Example, Sentence, SentencePair
     from .loading import Aligning, chosen_model
 
-    source, output, workers = arguments.input, arguments.output, arguments.workers
-    to = _output_format(arguments.to, output, arguments.confidence)
-    if arguments.name_model and to != "jsonl":
-        raise ConfigError(f"--name-model: {to} has no place for it; use --to jsonl")
+    output, workers = arguments.output, arguments.workers
+    names = list(arguments.input) or ["-"]
+    if len(names) > 1 or set(names[0]) & set("*?["):
+        from .inputs import expanded
+
+        names = expanded(names)
+    from_ = arguments.from_
+    opened: Source | Inputs | None = None
+    if names == ["-"] and from_ is None:
+        from_ = "text"
+        if arguments.columns is not None:  # the first lines say which table it is
+            opened = Source("-", arguments.header)
+            from_ = guess(opened.name, opened.head, columns=arguments.columns)
+    arguments.from_ = from_
+    to = _output_format(arguments, names[0], output)
+    settings = Settings(
+        to, from_, arguments.columns, arguments.header, arguments.tokens, arguments.confidence,
+        arguments.name_model, arguments.skip_bad, arguments.batch_size,
+    )  # fmt: skip
+    if arguments.threshold is not None:
+        if arguments.symmetrize is not None:
+            raise ConfigError("--threshold is one of posteriors: leave out --symmetrize")
+        arguments.symmetrize = f"posterior:{arguments.threshold}"
     if arguments.symmetrize is not None:
         symmetrizer(arguments.symmetrize)  # report a misspelt name before anything is loaded
-    empty = Example(SentencePair(Sentence(()), Sentence(())))
-    bad = SkipBad(instead=empty) if arguments.skip_bad else None
-    unwritable = None if bad is None else _emptied(bad)
-    opened = Source(source, arguments.header)
-    examples = read_live(opened, arguments.from_ or ("text" if source == "-" else None), on_bad=bad)
+    limits: dict[str, int] = {}
+    for name in LIMITS:
+        if (limit := vars(arguments)[f"max_{name}"]) is not None:
+            limits[name] = limit
+    to_folder = output is not None and (output.endswith(("/", os.sep)) or os.path.isdir(output))
+    for name in OF_FOLDERS:
+        if vars(arguments)[name] is not None:
+            to_folder = True
+            if output is None:
+                raise ConfigError(f"--{name.replace('_', '-')} needs a folder: --output FOLDER/")
+    if to_folder:
+        from .bulk import run_bulk
+
+        return run_bulk(arguments, settings, names, limits)
+    if len(names) > 1:
+        from .inputs import Inputs
+
+        opened = Inputs(names, arguments.header)
+    elif opened is None:
+        opened = Source(names[0], arguments.header)
     work = Aligning(
         chosen_model(arguments.model),
         arguments.device,
         arguments.symmetrize,
         arguments.confidence,
         tokenise=not arguments.pretokenized,
-        limits=_limits(arguments),
+        limits=limits,
     )
     _ = work.model  # report mistakes before anything is written, and share the model with forked workers
     if workers is None:
         from ..util import parallel
 
         workers = 1 if opened.may_stall else parallel.available()
-    size = partial(_size, arguments.batch_size, workers, opened.fraction)
-    kept: deque[Kept] = deque()
-    signed = {ALIGNED_BY: work.name} if arguments.name_model else {}
-    batches = _batches(_noted(examples, opened, kept, signed), size, arguments.batch_size * USUAL_CELLS)
-    outcomes = _outcomes(work, batches, workers)
-    if sys.stderr.isatty() and not (output is None and sys.stdout.isatty()):
-        outcomes = _with_progress(outcomes, opened.fraction)
-    with closing(outcomes):
-        aligned = _aligned(outcomes, opened.name, kept, bad)
-        write(aligned, output or "-", to, links_only=True, on_bad=unwritable)
+    shown = not arguments.quiet and sys.stderr.isatty() and not (output is None and sys.stdout.isatty())
+    _, bad = align_source(settings, work, opened, output or "-", workers, shown)
     if bad is not None and bad.count:
         sys.stderr.write(f"jacana-torch: {presentable(bad.report())}\nEach got an empty alignment.\n")
     return 0
 
 
-def _limits(arguments: argparse.Namespace) -> dict[str, int]:
-    given = {}
-    for name in LIMITS:
-        if (value := vars(arguments)[f"max_{name}"]) is not None:
-            given[name] = value
-    return given
+def align_source(
+    settings: Settings,
+    work: Aligning,
+    opened: Source | Inputs,
+    target: Writable,
+    workers: int,
+    shown: bool = False,
+) -> tuple[int, SkipBad | None]:
+    """Align all pairs of an input and write them; return how many, and what was bad if that is skipped."""
+    from ..corpora import SkipBad, Source, format_named, read_live, write
+    from ..types import Example, Sentence, SentencePair
+
+    empty = Example(SentencePair(Sentence(()), Sentence(())))
+    bad = SkipBad(instead=empty) if settings.skip_bad else None
+    added = None
+    if format_named(settings.to).write_table is not None:
+        from ..corpora._tables import Added
+
+        added = Added(settings.tokens, settings.confidence, lambda: opened.record)
+    if isinstance(opened, Source):
+        examples = read_live(opened, settings.from_, on_bad=bad, columns=settings.columns)
+    else:
+        examples = opened.read(settings.from_, bad, settings.columns)
+    size = partial(_size, settings.batch_size, workers, opened.fraction)
+    kept: deque[Kept] = deque()
+    signed = {ALIGNED_BY: work.name} if settings.name_model else {}
+    batches = _batches(_noted(examples, opened, kept, signed), size, settings.batch_size * USUAL_CELLS)
+    outcomes = _outcomes(work, batches, workers)
+    if shown:
+        from .progress import with_progress
+
+        outcomes = with_progress(outcomes, opened.fraction)
+    with closing(outcomes):
+        with_text = settings.to == "jsonl"  # which tells where the tokens lie in the text
+        aligned = _aligned(outcomes, kept, bad, with_text)
+        unwritable = None if bad is None else _emptied(bad)
+        count = write(aligned, target, settings.to, links_only=True, on_bad=unwritable, added=added)
+    return count, bad
 
 
 def _emptied(bad: SkipBad) -> Callable[[CorpusError], Example]:
@@ -159,24 +268,51 @@ def _emptied(bad: SkipBad) -> Callable[[CorpusError], Example]:
     return instead
 
 
-def _output_format(to: str | None, output: str | None, confidence: bool) -> str:
+def _output_format(arguments: argparse.Namespace, first: str, output: str | None) -> str:
+    """Return the format to write, which has a place for everything that is asked for."""
     from ..corpora import can_align, format_for_writing, format_named, formats
 
+    to = arguments.to
     if to is None and output is not None:
         try:
             to = format_for_writing(output)
             to = to if can_align(format_named(to)) else None
         except CorpusError:  # the name does not say
             to = None
+    if to is None and (first, arguments.from_) != ("-", None):
+        to = _as_input(arguments, first)
     to = to or "pharaoh"
     found = format_named(to)
     if not can_align(found):
         able = ", ".join(formats(can_align))
         raise ConfigError(f"alignments cannot be written as {to}: --to takes {able}")
-    if confidence and not found.holds_confidence:
+    if arguments.confidence and not found.holds_confidence:
         able = " or --to ".join(formats(lambda one: can_align(one) and one.holds_confidence))
         raise ConfigError(f"{to} cannot hold confidences: use --to {able}")
+    if arguments.tokens and found.write_table is None and to != "jsonl":  # which always has tokens
+        able = " or --to ".join(formats(lambda one: one.write_table is not None))
+        raise ConfigError(f"--tokens: {to} has no columns; use --to {able}")
+    if arguments.name_model and to != "jsonl":
+        raise ConfigError(f"--name-model: {to} has no place for it; use --to jsonl")
+    if found.binary and output is None and sys.stdout.isatty():
+        raise ConfigError(f"{to} is not for terminals: name a file with --output")
     return to
+
+
+def _as_input(arguments: argparse.Namespace, first: str) -> str:
+    """Return the format of the input if its records have named columns, else pharaoh."""
+    from ..corpora import Source, by_suffix, format_named, guess
+
+    name = arguments.from_
+    if name is None and arguments.columns is not None:
+        opened = Source(first)
+        opened.close()
+        name = guess(first, opened.head, columns=arguments.columns)
+    elif name is None and first.lower().removesuffix(".gz").endswith(TABLES):
+        name = by_suffix(first)[0]
+    if name is None or format_named(name).read_columns is None:
+        return "pharaoh"
+    return name if arguments.columns is not None or format_named(name).write_table is not None else "pharaoh"
 
 
 def _outcomes(
@@ -247,7 +383,7 @@ def _batches(
 
 
 def _noted(
-    examples: Iterable[Example | None], source: Source, kept: deque[Kept], signed: Mapping[str, Any]
+    examples: Iterable[Example | None], source: Source | Inputs, kept: deque[Kept], signed: Mapping[str, Any]
 ) -> Iterator[Example | None]:
     """Pass the examples on, and append what is kept of each: a pair may turn out to be bad much later.
 
@@ -255,12 +391,14 @@ def _noted(
     """
     for example in examples:
         if example is not None:
-            kept.append((source.line, {**(example.extra or {}), **signed} if signed else example.extra))
+            kept.append(
+                (source.name, source.line, {**(example.extra or {}), **signed} if signed else example.extra)
+            )
         yield example
 
 
 def _aligned(
-    outcomes: Iterable[tuple[Batch, list[Outcome]]], file: str, kept: deque[Kept], bad: SkipBad | None
+    outcomes: Iterable[tuple[Batch, list[Outcome]]], kept: deque[Kept], bad: SkipBad | None, with_text: bool
 ) -> Iterator[Example]:
     """Yield each pair with its alignment; flush stdout after each batch, as a reader may wait for it.
 
@@ -270,8 +408,10 @@ def _aligned(
 
     for batch, found in outcomes:
         for pair, (retokenised, alignment) in zip(batch, found, strict=True):
-            line, extra = kept.popleft()
+            file, line, extra = kept.popleft()
             if not isinstance(alignment, PairError):
+                if retokenised is not None and with_text:
+                    retokenised = retokenised.with_text(pair.source.text, pair.target.text)
                 yield Example(pair if retokenised is None else retokenised, alignment, extra)
                 continue
             error = CorpusError(alignment.reason, file, line)
@@ -281,45 +421,3 @@ def _aligned(
                 empty = Alignment(len(instead.pair.source), len(instead.pair.target))
                 yield Example(instead.pair, empty, extra)
         sys.stdout.flush()
-
-
-def _with_progress(
-    outcomes: Generator[tuple[Batch, list[Outcome]], None, None], fraction: Callable[[], float | None]
-) -> Generator[tuple[Batch, list[Outcome]], None, None]:
-    """Draw on stderr how many pairs are done, and how much of the input if that is known.
-
-    It draws between batches: a thread that draws would prevent forking.
-    """
-    progress: Progress | None = None
-    done, begun = 0, time.monotonic()
-    drawn = begun
-    with closing(outcomes):
-        try:
-            for batch, found in outcomes:
-                yield batch, found
-                done += len(batch)
-                now = time.monotonic()
-                if now - drawn < (REDRAWN_AFTER if progress else SHOWN_AFTER):
-                    continue
-                if progress is None:
-                    progress = _progress(fraction() is not None)
-                    progress.start()
-                rate = done / (now - begun)
-                progress.update(progress.task_ids[0], completed=fraction() or 0.0, pairs=done, rate=rate)
-                progress.refresh()
-                drawn = now
-        finally:
-            if progress is not None:
-                progress.stop()
-
-
-def _progress(known: bool) -> Progress:
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
-
-    figures = TextColumn("{task.fields[pairs]:,} pairs, {task.fields[rate]:,.0f}/s")
-    columns = (BarColumn(), TaskProgressColumn(), figures) if known else (figures,)
-    console = Console(file=sys.stderr)
-    progress = Progress(*columns, TimeElapsedColumn(), console=console, transient=True, auto_refresh=False)
-    progress.add_task("align", total=1.0, pairs=0, rate=0.0)
-    return progress

@@ -13,7 +13,12 @@ resume. The row of a system that cannot run says why.
 examples:
   jacana-torch compare data=msr annotate=given 'aligners=[sultan,hmm,crf]'
   jacana-torch compare data=msr cv=5 'train=[same,cv]' 'aligners=[crf]' symmetrizers=all output=table.tex
-  jacana-torch compare data=msr 'aligners=[crf,{bare: "crf features=[string,position]"},standard,my/model]'"""
+  jacana-torch compare data=msr 'aligners=[crf,{bare: "crf features=[string,position]"},standard,my/model]'
+  jacana-torch compare task=rte2 'aligners=[bag_of_words,stanford,standard]'   what alignments are good for
+  jacana-torch compare task=sts files=[STS.input.MSRpar.txt] 'aligners=[core,my/model]' format=markdown
+
+With task=rte2, rte3, sts or msrp it compares what alignments tell of entailment, similarity or paraphrase, and
+Hydra has no part in it; `jacana-torch compare task=` lists the settings."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -21,6 +26,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    if any(item.startswith("task=") for item in arguments.overrides):
+        from . import task_comparison
+
+        task_comparison.run(arguments.overrides)
+        return 0
     from . import hydra
 
     hydra.compare(arguments.overrides)

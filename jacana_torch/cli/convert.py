@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from . import HEADER, ending_on_sigterm, presentable
+from . import HEADER, ending_on_sigterm, note, presentable
 
 ABOUT = "Rewrite aligned pairs in another format."
 EXAMPLES = """
@@ -34,7 +34,7 @@ def run(arguments: argparse.Namespace) -> int:
         number = corpora.convert(
             arguments.input, arguments.output, arguments.from_, arguments.to, on_bad=skip, header=arguments.header
         )
-    sys.stderr.write(f"jacana-torch: {number} pairs\n")
+    note(f"{number} pairs")
     if skip is not None and skip.count:
         sys.stderr.write(f"jacana-torch: {presentable(skip.report())}\n")
     return 0

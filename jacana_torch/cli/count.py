@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from . import HEADER, at_least_one
+from . import HEADER, at_least_one, note
 
 if TYPE_CHECKING:
     from ..types import SentencePair
@@ -45,5 +44,5 @@ def run(arguments: argparse.Namespace) -> int:
     sentences = (sentence for pair in pairs for sentence in (pair.source, pair.target))
     vectors = count_vectors(sentences, contexts=contexts, window=arguments.window, min_count=arguments.min_count)
     vectors.save(arguments.output)
-    sys.stderr.write(f"jacana-torch: vectors of {len(vectors.words)} words\n")
+    note(f"vectors of {len(vectors.words)} words")
     return 0

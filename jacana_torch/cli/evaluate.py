@@ -56,7 +56,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--sym", metavar="NAME", help="name of the symmetrizer for signatures")
     parser.add_argument(
-        "--model", action="append", default=[], metavar="NAME|DIR",
+        "-m", "--model", action="append", default=[], metavar="NAME|DIR",
         help="the model that predicted: warns if it was trained on pairs of GOLD; repeatable",
     )  # fmt: skip
     parser.add_argument("--rounds", type=int, default=10_000, metavar="N", help="rounds of resampling (10000)")

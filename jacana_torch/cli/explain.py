@@ -21,18 +21,21 @@ EXAMPLES = """
 examples:
   jacana-torch explain "She bought a car ." "She purchased an automobile ."
   jacana-torch explain "She bought a car ." "She purchased an automobile ." --why bought purchased
-  jacana-torch explain "She bought a car ." "She purchased an automobile ." --link 3-1 --top 20
-  jacana-torch explain "She bought a car ." "She purchased an automobile ." --json | jq '.links[].verdict'
+  jacana-torch explain "She bought a car ." "She purchased an automobile ." --link 3-1 --details --top 20
+  jacana-torch explain "She bought a car ." "She purchased an automobile ." --json | jq '.links[].reason'
 
-For each link, or each word pair that --link and --why name, it shows the probability in either direction, the
-features for it (#) and against it (-) with value x weight, the next best choice, the features that make the margin
-over it, and how the two directions were combined. Tokens are counted from 0."""
+For each link, or each word pair that --link and --why name, one sentence says what supports and opposes it. At
+most five groups of evidence add up to the log-odds of two paths: the best one with the link against the best one
+without it, averaged over the directions. --link and --why show what each direction compared; --details adds single
+features for it (#) and against it (-) with value x weight. Tokens are counted from 0."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("source", metavar="SOURCE", help="a sentence")
     parser.add_argument("target", metavar="TARGET", help="another sentence")
-    parser.add_argument("--model", metavar="NAME|DIR", help="a model of `jacana-torch models`, or a directory")
+    parser.add_argument(
+        "-m", "--model", metavar="NAME|DIR", help="a model of `jacana-torch models`, or a directory"
+    )
     parser.add_argument(
         "--symmetrize", metavar="S", help="how to combine the two directions: {symmetrizers} (as trained)"
     )
@@ -42,7 +45,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--why", action="append", nargs=2, default=[], metavar=("WORD", "WORD"),
         help="explain the link of these words of source and target, or their numbers; repeatable",
     )  # fmt: skip
-    parser.add_argument("--top", type=at_least_one, metavar="N", help="features per link (3; with --link 8)")
+    parser.add_argument("--details", action="store_true", help="show single features as well")
+    parser.add_argument("--top", type=at_least_one, metavar="N", help="features per list (3; with --link 8)")
     parser.add_argument(
         "--json", action="store_true", help="write all numbers, unrounded, and all features as JSON"
     )
@@ -66,21 +70,22 @@ def run(arguments: argparse.Namespace) -> int:
             raise ConfigError(f"the {side} sentence has no words to explain")
     explanation = work.model.explain(pair, arguments.symmetrize)
     asked = named + [_words(explanation, *words) for words in arguments.why]
-    write = _as_json if arguments.json else _as_text
-    sys.stdout.write(f"{write(explanation, asked, arguments.top)}\n")
+    if arguments.json:
+        text = json.dumps(explanation.to_dict(arguments.top, asked or None), ensure_ascii=False, allow_nan=False)
+    else:
+        text = _as_text(explanation, asked, arguments.top, arguments.details)
+    sys.stdout.write(f"{text}\n")
     return 0
 
 
-def _as_text(explanation: Explanation, asked: Sequence[Link], top: int | None) -> str:
+def _as_text(explanation: Explanation, asked: Sequence[Link], top: int | None, details: bool) -> str:
+    from ..explain.text import method_lines
+
     if not asked:
-        return explanation.to_text(top or 3)
+        return explanation.to_text(top or 3, details)
     note = [explanation.note] if explanation.note else []
-    return "\n\n".join([*note, *(explanation.link(i, j).to_text(top or 8) for i, j in asked)])
-
-
-def _as_json(explanation: Explanation, asked: Sequence[Link], top: int | None) -> str:
-    found = explanation.to_dict(top, links=asked or None)
-    return json.dumps(found, ensure_ascii=False, allow_nan=False)
+    text = "\n\n".join([*note, *(explanation.link(i, j).to_text(top or 8, details) for i, j in asked)])
+    return text if explanation.parts is None else "\n".join([text, *method_lines(explanation)])
 
 
 def _link(text: str) -> Link:

@@ -15,6 +15,8 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
+from functools import cache, partial
+from itertools import chain
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,19 +28,24 @@ from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.plugins import Plugins
 from hydra.errors import HydraException, MissingConfigException
+from hydra.experimental.callback import Callback
 from hydra.plugins.search_path_plugin import SearchPathPlugin
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import OmegaConfBaseException
 
-from ..errors import ConfigError, JacanaError
+from .. import cli
+from ..errors import ConfigError, JacanaError, did_you_mean
+from ..symmetrize import name_of
 from ..util import conf
 from . import unread
 
 if TYPE_CHECKING:
     from ..compare import Entry
+    from . import sweeps
 
 log = logging.getLogger(__name__)
+_write_line = partial(print, flush=True)
 
 # The settings that Hydra reads itself.
 HYDRAS_OWN = {
@@ -47,15 +54,30 @@ HYDRAS_OWN = {
 }
 
 
-class _OwnFolders(SearchPathPlugin):
-    """Lets Hydra find what is in the folders of JACANA_CONF."""
+@cache
+def _search_own_folders() -> None:
+    """Let Hydra find what is in the folders of JACANA_CONF, from now on."""
 
-    def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
-        for folder in conf.own_directories():
-            search_path.append(provider=conf.VARIABLE, path=f"file://{folder.resolve()}")
+    class OwnFolders(SearchPathPlugin):
+        def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
+            for folder in conf.own_directories():
+                search_path.append(provider=conf.VARIABLE, path=f"file://{folder.resolve()}")
+
+    Plugins.instance().register(OwnFolders)
 
 
-Plugins.instance().register(_OwnFolders)
+class Sweep(Callback):
+    """Notes the folder of a sweep, which no other part of Hydra gives to the process that begins one."""
+
+    folder: Path | None = None
+
+    def on_multirun_start(self, config: DictConfig, **_: Any) -> None:
+        from . import sweeps
+
+        Sweep.folder = folder = Path(config.hydra.sweep.dir)
+        folder.mkdir(parents=True, exist_ok=True)
+        sweeps.begin(folder)
+        OmegaConf.save(config, folder / "multirun.yaml")  # resume=FOLDER reads it; not all sweepers write it
 
 
 @dataclass
@@ -67,6 +89,7 @@ class _Job:
     directory: Path
     score: float | None = None
     error: Exception | None = None
+    written: list[str] | None = None  # what it writes to stdout, if that of this process is not the command's
 
 
 def train(arguments: Sequence[str]) -> list[float]:
@@ -76,10 +99,12 @@ def train(arguments: Sequence[str]) -> list[float]:
     sweep.
     """
     scores = []
-    if any(item.startswith("resume=") for item in arguments):
-        from . import resuming
+    for item in arguments:
+        if item.startswith("resume="):
+            from . import resuming
 
-        arguments = resuming.completed(arguments)
+            arguments = resuming.completed(arguments)
+            break
     for job in _run("train", _train, arguments):
         if job.score is not None:
             scores.append(job.score)
@@ -93,14 +118,18 @@ def compare(arguments: Sequence[str]) -> None:
     _run("compare", _compare, arguments)
 
 
-def _run(name: str, work: Callable[[_Job], float | None], arguments: Sequence[str]) -> list[_Job]:
+def _run(
+    name: str, work: Callable[[_Job], float | None], arguments: Sequence[str]
+) -> Sequence[_Job | sweeps.Outcome]:
     """Have Hydra compose the configuration of that name, and do the work of each job."""
     jobs: list[_Job] = []
+    here = os.getpid()
 
     def task(cfg: DictConfig) -> float | None:
         hydra_cfg = HydraConfig.get()
         job = _Job(cfg, list(hydra_cfg.overrides.task), Path(hydra_cfg.runtime.output_dir))
         jobs.append(job)
+        job.written = None if os.getpid() == here else []
         try:
             if not _all_ours(job.overrides):
                 unread.check(_written(cfg), name, HYDRAS_OWN)
@@ -111,10 +140,19 @@ def _run(name: str, work: Callable[[_Job], float | None], arguments: Sequence[st
                 log.error("%s failed: %s", " ".join(job.overrides), error)
         except (HydraException, OmegaConfBaseException) as error:
             job.error = ConfigError(short(error))
+        if hydra_cfg.mode == RunMode.MULTIRUN:
+            from . import sweeps
+
+            error_text = None if job.error is None else str(job.error)
+            outcome = sweeps.Outcome(hydra_cfg.job.num, job.overrides, job.score, error_text, job.written)
+            outcome.write(job.directory)
         return job.score
 
+    Sweep.folder = None
     entry = hydra.main(version_base="1.3", config_path=str(conf.conf_directory()), config_name=name)(task)
     with _command_line(name, arguments):
+        if os.environ[conf.VARIABLE]:
+            _search_own_folders()
         try:
             entry()
         except (HydraException, OmegaConfBaseException) as error:
@@ -122,24 +160,65 @@ def _run(name: str, work: Callable[[_Job], float | None], arguments: Sequence[st
         except (JacanaError, OSError):
             raise
         except Exception as error:
+            found = () if Sweep.folder is None else _report(Sweep.folder)
+            for job in jobs:  # what a sweeper makes of a job that failed is a consequence
+                if job.error is not None:
+                    raise job.error from None
             if jobs:
                 raise
+            if found:
+                raise JacanaError(f"a job of the sweep {Sweep.folder} was lost: {short(error)}") from error
             # before a job begins, all errors are mistakes in configurations and overrides
             raise ConfigError(short(error)) from error
-    if len(jobs) > 1:
-        log.info("%s", _ranking(jobs))
+    found = () if Sweep.folder is None else _report(Sweep.folder)
     for job in jobs:
         if job.error is not None:
             raise job.error
-    return jobs
+    return jobs if jobs or Sweep.folder is None else _elsewhere(found)
+
+
+def _elsewhere(found: Sequence[sweeps.Outcome]) -> Sequence[sweeps.Outcome]:
+    """Do for jobs in other processes what they would have done in this one: write to stdout, raise errors."""
+    for line in chain.from_iterable(outcome.written or () for outcome in found):
+        _write_line(line)
+    for outcome in found:
+        if outcome.error is not None:
+            raise JacanaError(f"{' '.join(outcome.overrides)}: {outcome.error}")
+    return found
+
+
+def _report(folder: Path) -> list[sweeps.Outcome]:
+    """Write and log the table of a sweep."""
+    from . import sweeps
+
+    found = sweeps.outcomes(folder)
+    if len(found) > 1:
+        log.info("%s", sweeps.ranking(found))
+        sweeps.write_table(folder, found)
+        sweeps.show_columns(folder, found)
+        log.info("%s", folder / sweeps.TABLE)
+    return found
 
 
 def _train(job: _Job) -> float:
     from ..train.run import train
 
-    if found := _unused(job):
-        log.warning("this aligner does not read %s", ", ".join(found))
-    return train(plain(job.cfg), job.directory, _families(job.cfg), job.overrides, _write_line)
+    text, unread_ones = OmegaConf.to_yaml(job.cfg, resolve=False), []
+    for item in job.overrides:
+        name = item.lstrip("+~").partition("=")[0]
+        referred = "symmetrize" if name.startswith("symmetrize") else name
+        if (
+            name.startswith(("trainer.", "symmetrize"))
+            and f"${{{referred}}}" not in text
+            and name not in ("trainer.threads", "trainer.checkpoint_seconds")
+        ):
+            unread_ones.append(name)
+    if unread_ones and not job.cfg.get("start"):  # else the start's configuration counts
+        log.warning("this aligner does not read %s", ", ".join(unread_ones))
+    config = plain(job.cfg)
+    config["logger"]["sweep"] = HydraConfig.get().mode == RunMode.MULTIRUN
+    announce = _write_line if job.written is None else job.written.append
+    return train(config, job.directory, _families(job.cfg), job.overrides, announce)
 
 
 def _compare(job: _Job) -> None:
@@ -164,7 +243,8 @@ def _compare(job: _Job) -> None:
         raise
     text = table.FORMATS[form](made)
     if not config["output"]:
-        return _write_line(text)
+        _write_line(text)
+        return
     output = Path(config["output"]).expanduser()
     output.parent.mkdir(parents=True, exist_ok=True)
     write_chunks([f"{text}\n"], output)
@@ -247,27 +327,14 @@ def plain(cfg: DictConfig) -> dict[str, Any]:
 def _all_ours(overrides: Sequence[str]) -> bool:
     """Whether all settings are known: the package's own files make them, and no override adds one."""
     held = HydraConfig.get()
-    paths = {source.path.removeprefix("file://") for source in held.runtime.config_sources}
     ours = {"", "hydra.conf", "pkg://hydra.conf", "structured://", str(conf.conf_directory())}
-    given = [*overrides, *held.overrides.hydra]
-    return paths <= ours and all(re.match(r"[A-Za-z][^+~{=]*=[^{]*$", item) for item in given)
-
-
-def _unused(job: _Job) -> list[str]:
-    """List the overrides of the trainer and the symmetrizer that this aligner does not read."""
-    text, found = OmegaConf.to_yaml(job.cfg, resolve=False), []
-    if job.cfg.get("start"):  # then the start's configuration counts
-        return []
-    for item in job.overrides:
-        name = item.lstrip("+~").partition("=")[0]
-        referred = "symmetrize" if name.startswith("symmetrize") else name
-        if (
-            name.startswith(("trainer.", "symmetrize"))
-            and f"${{{referred}}}" not in text
-            and name not in ("trainer.threads", "trainer.checkpoint_seconds")
-        ):
-            found.append(name)
-    return found
+    for source in held.runtime.config_sources:
+        if source.path.removeprefix("file://") not in ours:
+            return False
+    for item in (*overrides, *held.overrides.hydra):
+        if not re.match(r"[A-Za-z][^+~{=]*=[^{]*$", item):
+            return False
+    return True
 
 
 def _written(cfg: DictConfig) -> dict[str, Any]:
@@ -281,28 +348,18 @@ def short(error: Exception) -> str:
     """Return Hydra's message without its search path, but with the names to choose from."""
     text = str(error) or str(error.__cause__ or type(error).__name__)  # some leave the message to their cause
     message, _, options = text.split("\nConfig search path:")[0].strip().partition("\n\nAvailable options in ")
+    if isinstance(error, MissingConfigException):
+        from . import sweeps
+
+        if needed := sweeps.lacking(str(error.missing_cfg_file)):
+            return needed
     names = options.split("\n\t")[1:]
     if not names and isinstance(error, MissingConfigException):
         names = list(conf.paths(str(error.missing_cfg_file or "").rpartition("/")[0] or "no group"))
     if names:
-        return f"{message.removesuffix('.')}. There are {', '.join(names)}."
+        missing = re.search(r"Could not find '[^']*?([^/']*)'", message)
+        return f"{message.removesuffix('.')}{did_you_mean(missing[1] if missing else '', names)}"
     return unread.explained(message)
-
-
-def _ranking(jobs: Sequence[_Job]) -> str:
-    """List the jobs of a sweep, the best first, by the overrides in which they differ."""
-    shared = set.intersection(*(set(job.overrides) for job in jobs))
-    ranked = sorted(jobs, key=lambda job: -1.0 if job.score is None else job.score, reverse=True)
-    rows = []
-    for job in ranked:
-        figure = " failed" if job.score is None else f"{100 * job.score:7.2f}"
-        rows.append(f"{figure}  {' '.join(item for item in job.overrides if item not in shared)}")
-    return "\n".join(["     F1", *rows])
-
-
-def _write_line(text: str) -> None:
-    sys.stdout.write(f"{text}\n")
-    sys.stdout.flush()
 
 
 @contextmanager
@@ -315,6 +372,10 @@ def _command_line(command: str, arguments: Sequence[str]) -> Iterator[None]:
     expanded = []
     for argument in arguments:
         expanded.append(argument.replace("=~/", f"={Path.home()}/", 1))
+        if re.fullmatch(r"symmetrize=[\w,-]+", argument):  # aliases, and hyphens as other commands take them
+            expanded[-1] = f"symmetrize={','.join(map(name_of, argument[11:].split(',')))}"
+    if cli.quiet:
+        expanded.append("hydra.job_logging.root.level=WARNING")
     # Hydra's parser takes no overrides after an option among them, so the option of sweeps goes first.
     expanded.sort(key=("-m", "--multirun").__contains__, reverse=True)
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)

@@ -5,14 +5,16 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..annotate.tokens import tokenized
-from ..errors import CorpusError, MissingLayer, PairError
+from ..errors import CorpusError, PairError
+from ..model.model import align_each, where_words
 from ..types import Alignment, Sentence, SentencePair
+from . import note
 
 if TYPE_CHECKING:
     from ..model.model import Model
@@ -36,9 +38,9 @@ def chosen_model(model: str | None) -> str:
     from ..model import persist
 
     model, skipped = persist.best_and_skipped()
-    sys.stderr.write(f"jacana-torch: using the model {model} (--model chooses another)\n")
+    note(f"using the model {model} (--model chooses another)")
     for needs in skipped:
-        sys.stderr.write(f"jacana-torch: a better model is skipped: {needs}\n")
+        note(f"a better model is skipped: {needs}")
     return model
 
 
@@ -89,50 +91,18 @@ class Aligning:
             except PairError as error:
                 ready.append(error)
         # A side without words has no links, and annotators need not know empty sentences.
-        return _where_words(self.model.prepare, ready)
+        return where_words(self.model.prepare, ready)
 
     def finish(self, batch: Batch, ready: Sequence[Ready]) -> list[Outcome]:
         """Align prepared pairs."""
-        align = partial(self.model.align, symmetrize=self.symmetrize, confidence=self.confidence)
         outcomes: list[Outcome] = []
-        for given, pair, found in zip(batch, ready, _where_words(align, ready), strict=True):
-            if isinstance(pair, PairError):
-                outcomes.append((None, pair))
-                continue
-            if isinstance(found, SentencePair):  # without words
-                found = Alignment(len(pair.source), len(pair.target))
-            same = given.source.tokens == pair.source.tokens and given.target.tokens == pair.target.tokens
-            outcomes.append((None if same else _retokenised(given, pair), found))
+        found = align_each(self.model, ready, self.symmetrize, self.confidence)
+        for given, pair, outcome in zip(batch, ready, found, strict=True):
+            before, changed = (given.source.tokens, given.target.tokens), None
+            if isinstance(pair, SentencePair) and (pair.source.tokens, pair.target.tokens) != before:
+                changed = _retokenised(given, pair)
+            outcomes.append((changed, outcome))
         return outcomes
-
-
-def _where_words(function: Callable[[Batch], Sequence[Result]], ready: Sequence[Ready]) -> list[Result | Ready]:
-    """Return what the function makes of the pairs with words; errors and pairs without words stay as they are."""
-    results: list[Result | Ready] = list(ready)
-    places, worded = [], []
-    for place, pair in enumerate(ready):
-        if isinstance(pair, SentencePair) and has_words(pair):
-            places.append(place)
-            worded.append(pair)
-    for place, found in zip(places, _each(function, worded), strict=True):
-        results[place] = found
-    return results
-
-
-def _each(function: Callable[[Batch], Sequence[Result]], pairs: Batch) -> list[Result | PairError]:
-    """Return what the function makes of all pairs at once; an error takes the place of a pair that causes one."""
-    try:
-        return list(function(pairs)) if pairs else []
-    except PairError as error:
-        reason = error.reason
-    except MissingLayer as error:
-        reason = str(error)
-    except MemoryError as error:
-        reason = f"out of memory ({error}): split long texts"
-    if len(pairs) == 1:
-        return [PairError(reason)]
-    half = len(pairs) // 2
-    return [*_each(function, pairs[:half]), *_each(function, pairs[half:])]
 
 
 def all_good(results: Sequence[Result | PairError], file: str) -> list[Result]:

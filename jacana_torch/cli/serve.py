@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import ConfigError, MissingResource
 from ..serve import Limits
-from . import at_least_one
+from . import at_least_one, note
 
 if TYPE_CHECKING:
     from ..serve.work import Models
@@ -52,7 +52,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--port", type=_port, default=8765, metavar="N", help="a port, or 0 for any free one (8765)"
     )
     parser.add_argument(
-        "--model", nargs="+", metavar="NAME|DIR", help="models to choose from; the first is the default"
+        "-m", "--model", nargs="+", metavar="NAME|DIR", help="models to choose from; the first is the default"
     )
     parser.add_argument("--device", default="cpu", metavar="D", help="cpu, cuda, cuda:1, mps ... (cpu)")
     parser.add_argument(
@@ -126,7 +126,7 @@ def serve(arguments: argparse.Namespace, limits: Limits) -> int:
         gc.freeze()
         gc.set_threshold(*COLLECTED)
         where = url(listener)
-        sys.stderr.write(f"jacana-torch: {', '.join(loaded.names)} at {where} (API: {where}docs; Ctrl-C stops)\n")
+        note(f"{', '.join(loaded.names)} at {where} (API: {where}docs; Ctrl-C stops)")
         sys.stderr.flush()
         server(app, limits).run(sockets=[listener])
     return 0
@@ -174,7 +174,7 @@ def _usable() -> list[str]:
     for info in shipped:
         if info.name not in usable:
             lacking = " ".join(name for name in info.resources if not resources.available(name))
-            sys.stderr.write(f"jacana-torch: no model {info.name} (jacana-torch resources install {lacking})\n")
+            note(f"no model {info.name} (jacana-torch resources install {lacking})")
     return usable
 
 

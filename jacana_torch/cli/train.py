@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 
 from . import ending_on_sigterm
 
@@ -19,6 +20,8 @@ exits with 130.
 start=MODEL fine-tunes a trained model on other pairs; resume= continues an interrupted run. An existing model is
 replaced with overwrite=true alone.
 
+`torchrun --nproc-per-node N -m jacana_torch train ...` trains one model by several processes or devices.
+
 examples:
   jacana-torch train data.train=$PWD/my.jsonl data.dev=$PWD/my-dev.jsonl output=my-model
   jacana-torch train start=standard data.train=$PWD/my.jsonl output=my-model     fine-tune
@@ -34,8 +37,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from . import hydra
-
     with ending_on_sigterm():
+        if os.environ.get("WORLD_SIZE", "1") != "1" and "MASTER_ADDR" in os.environ:  # torchrun sets these
+            from . import together
+
+            return together.train(arguments.overrides)
+        from . import hydra
+
         hydra.train(arguments.overrides)
     return 0

@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ..errors import CorpusError
-from . import HEADER
+from ..errors import ConfigError, CorpusError
+from . import HEADER, note
 
 if TYPE_CHECKING:
-    from ..explain import Choice, Explanation
+    from ..explain import Explanation
     from ..model.model import Model
-    from ..types import Example, SentencePair
+    from ..types import Alignment, Example, SentencePair
     from ..view import Why
 
 ABOUT = "Make a page that shows alignments."
@@ -24,27 +24,36 @@ examples:
   jacana-torch view links.jsonl -o page.html                    links, darker the more probable they are
   jacana-torch view gold.jsonl predicted.jsonl -o page.html     correct, missed and spurious links
   jacana-torch view gold.jsonl --model standard -o page.html    the same for a model, with its reasons
-  jacana-torch view pairs.txt --model core > page.html
+  jacana-torch view gold.jsonl old.jsonl new.jsonl --model core -o page.html    three systems side by side
+  jacana-torch view pairs.txt --model core --model standard > page.html         where two models differ
 
 The page is one file that needs no network: open it from disk, share it, print it. Any format can be read (see
 convert); confidences are shown if the file has them, as `align --to jsonl --confidence` writes them."""
-
-REASONS = 3  # features per link: a page of a thousand pairs should stay below a megabyte
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "gold", metavar="FILE", help="pairs with links, or without if there is --model; - is stdin"
     )
-    parser.add_argument("predicted", nargs="?", metavar="FILE2", help="links to compare with those of FILE")
+    parser.add_argument(
+        "predicted",
+        nargs="*",
+        metavar="FILE2",
+        help="links of a system, compared with those of FILE; several systems",
+    )
     parser.add_argument(
         "-o", "--output", default="-", metavar="PAGE", help="a file, written completely or not at all (stdout)"
     )
     parser.add_argument(
-        "--model", metavar="NAME|DIR", help="aligns FILE if there is no FILE2, and gives reasons for every link"
+        "-m",
+        "--model",
+        metavar="NAME|DIR",
+        action="append",
+        default=[],
+        help="a system that aligns FILE, and gives reasons for every link; may be repeated",
     )
     parser.add_argument(
-        "--symmetrize", metavar="S", help="how to combine the model's two directions: {symmetrizers} (as trained)"
+        "--symmetrize", metavar="S", help="how to combine each model's two directions: {symmetrizers} (as trained)"
     )
     parser.add_argument("--title", metavar="T", help="heading of the page (the names of the files)")
     parser.add_argument("--from", dest="from_", metavar="F", help="format of FILE: {read} (guessed)")
@@ -56,31 +65,56 @@ def run(arguments: argparse.Namespace) -> int:
     from .. import corpora
     from ..types import Example
     from ..view import page
-    from .loading import Aligning, all_good
 
-    gold, predicted, model = arguments.gold, arguments.predicted, arguments.model
+    gold, files, models = arguments.gold, arguments.predicted, arguments.model
+    if arguments.symmetrize is not None and not models:
+        raise ConfigError("--symmetrize combines the directions of a model: name one with --model")
+    if arguments.predicted_from is not None and not files:
+        raise ConfigError("--predicted-from is the format of a second file, and there is none")
     examples = list(corpora.read(gold, arguments.from_, header=arguments.header))
-    _check(examples, gold, predicted is not None or model is not None)
-    found = None if predicted is None else corpora.align_to(examples, predicted, arguments.predicted_from)
-    why = None
-    if model is not None:
-        # Text without links is tokenised first: no links count its tokens yet.
-        tokenise = examples[0].gold is None
-        work = Aligning(model, symmetrize=arguments.symmetrize, confidence=True, tokenise=tokenise)
-        ready = all_good(work.prepare([example.pair for example in examples]), gold)
-        examples = [Example(pair, example.gold) for pair, example in zip(ready, examples, strict=True)]
-        if found is None:
-            found = all_good([alignment for _, alignment in work.finish(ready, ready)], gold)
+    _check(examples, gold, bool(files or models))
+    given = examples
+    systems = [corpora.align_to(examples, file, arguments.predicted_from) for file in files]
+    # Text without links is tokenised first: no links count its tokens yet.
+    tokenise = not files and examples[0].gold is None
+    why: dict[str, Iterator[Callable[[int, int], Why | None]]] = {}
+    names = _distinct([_named(name) for name in (gold, *files, *models)])
+    for name, model in zip(names[1 + len(files) :], models, strict=True):
+        ready, found, why[name] = _aligned(model, given, arguments, tokenise)
+        examples = [Example(pair, example.gold) for pair, example in zip(ready, given, strict=True)]
+        systems.append(found)
         if not tokenise:
             _warn_if_seen(model, ready)
-        why = _reasons(work.model, ready, arguments.symmetrize)
-    names = [_named(name) for name in (gold, predicted or model) if name is not None]
-    if found is not None and examples[0].gold is None:
+    if systems and examples[0].gold is None:
         names = names[1:]
-    text = page(examples, found, title=arguments.title or " and ".join(names), files=names, why=why)
+    text = page(examples, *systems, title=arguments.title or _title(names), files=names, why=why)
     corpora.write_chunks([text], arguments.output)
-    sys.stderr.write(f"jacana-torch: {len(examples)} pairs, {len(text.encode()) / 1e6:.2f} MB\n")
+    note(f"{len(examples)} pairs, {len(text.encode()) / 1e6:.2f} MB")
     return 0
+
+
+def _aligned(
+    model: str, examples: Sequence[Example], arguments: argparse.Namespace, tokenise: bool
+) -> tuple[list[SentencePair], list[Alignment], Iterator[Callable[[int, int], Why | None]]]:
+    """Return the pairs as the model reads them, its alignments, and what explains them."""
+    from .loading import Aligning, all_good
+
+    work = Aligning(model, symmetrize=arguments.symmetrize, confidence=True, tokenise=tokenise)
+    ready = all_good(work.prepare([example.pair for example in examples]), arguments.gold)
+    found = all_good([alignment for _, alignment in work.finish(ready, ready)], arguments.gold)
+    return ready, found, _reasons(work.model, ready, arguments.symmetrize)
+
+
+def _distinct(names: Sequence[str]) -> list[str]:
+    """Number the names that occur several times."""
+    return [
+        name if names.count(name) == 1 else f"{name} ({names[: k + 1].count(name)})"
+        for k, name in enumerate(names)
+    ]
+
+
+def _title(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def _warn_if_seen(model: str, pairs: Sequence[SentencePair]) -> None:
@@ -120,18 +154,15 @@ def _reasons(
 
 
 def _why(explanation: Explanation | None, i: int, j: int) -> Why | None:
-    """Return the choice that made the link, or nearly made it, and the features with the largest contributions."""
-    from ..explain.text import feature_text
+    """Return the reasons for a link, or against it."""
+    from ..explain.groups import bars
     from ..view import Why
 
-    if explanation is None or not explanation.directions:
+    if explanation is None:
         return None
     link = explanation.link(i, j)
-
-    def near(choice: Choice) -> tuple[bool, float]:
-        return (choice.chosen == link.linked, choice.posterior)
-
-    choice = max(link.choices, key=near)
-    reasons = [(feature_text(reason.feature), reason.contribution) for reason in choice.reasons[:REASONS]]
-    margin = None if choice.margin is None else choice.margin.value
-    return Why(link.verdict, reasons, choice.direction == "backward", choice.rival, margin, choice.posterior)
+    if not link.groups:
+        return None
+    groups = [(group.title, group.sum) for group in bars(link.groups)]
+    probability = max((choice.posterior for choice in link.choices), default=None)
+    return Why(link.verdict, link.because, groups, probability)

@@ -10,6 +10,7 @@ import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from ..model.seen import warning
 from ..symmetrize import functions, name_of, symmetrizer
 from ..train.data import Dataset, annotated
 from ..train.run import Run, checked
+from ..train.side_by_side import workers_of
 from ..util.build import build
 from ..version import __version__
 from .measure import MODES, Entry, Protocol, Result, measure
@@ -182,9 +184,8 @@ class _Bench:
         data = self._with_layers(model, run, entry.saved is not None)
         scored = data.dev if protocol.mode == "dev" else data.train
         config = None if entry.saved else run.model_config["aligner"]
-        result = measure(
-            lambda: model.aligner if config is None else build(config), learns, data.train, scored, protocol
-        )
+        make = partial(getattr, model, "aligner") if config is None else partial(build, config)
+        result = measure(make, learns, data.train, scored, protocol, workers_of(run.cfg))
         _write(path, key, result)
         return result
 

@@ -8,10 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from ..aligners.base import Aligner, Directional, Trainable
+from ..aligners.base import Aligner, Directional, State, Trainable
 from ..evaluate import Counts, count
 from ..model.model import Model
 from ..train import loop
+from ..train.side_by_side import Task, side_by_side
 from ..types import Alignment, Example
 
 log = logging.getLogger(__name__)
@@ -54,19 +55,34 @@ class Result:
 
 
 def measure(
-    make: Callable[[], Aligner], learns: bool, train: Sequence[Example], scored: Sequence[Example], how: Protocol
+    make: Callable[[], Aligner],
+    learns: bool,
+    train: Sequence[Example],
+    scored: Sequence[Example],
+    how: Protocol,
+    workers: int = 1,
 ) -> Result:
-    """Train on `train` and score on `scored`. In cross-validation, the folds of `scored` serve as both."""
+    """Train on `train` and score on `scored`. In cross-validation, the folds of `scored` serve as both.
+
+    Several `workers` train folds side by side. Pairs are aligned one fold after the other, for the speed of one
+    process is reported.
+    """
     splits = [(list(train), list(range(len(scored))))]
     if learns and how.mode == "cv":
         folds = loop.folds(len(scored), how.cv or 0, how.seed)
         splits = [([scored[i] for i in rest], fold.tolist()) for rest, fold in folds]
+    elsewhere = _trained(make, [examples for examples, _ in splits], workers) if len(splits) > 1 < workers else {}
     joined: dict[str, list[Alignment | None]] = {}
     train_seconds = align_seconds = 0.0
     converged = True
     for number, (examples, places) in enumerate(splits, start=1):
         aligner = make()
-        if learns:
+        if number in elsewhere:
+            state, seconds, done = elsewhere.pop(number)
+            assert isinstance(aligner, Trainable)
+            aligner.restore(state)
+            train_seconds, converged = train_seconds + seconds, converged and done
+        elif learns:
             seconds, done = _fit(aligner, examples)
             train_seconds, converged = train_seconds + seconds, converged and done
             aligner = _reloaded(aligner, make)
@@ -82,6 +98,31 @@ def measure(
     complete = cast(loop.Predictions, joined)  # the splits cover all examples
     counts = {name: count(gold, alignments, how.links) for name, alignments in complete.items()}
     return Result(counts, align_seconds, train_seconds / len(splits) if learns else None, converged)
+
+
+def _trained(
+    make: Callable[[], Aligner], examples: Sequence[Sequence[Example]], workers: int
+) -> dict[int, tuple[State, float, bool]]:
+    """Train folds side by side: by number, the weights, the seconds, and whether training converged."""
+    tasks = [(number, "") for number in range(1, len(examples) + 1)]
+    work = _Trains(make, examples)
+    return {
+        number: found for (number, _), found in side_by_side(work, tasks, len(tasks), min(workers, len(tasks)))
+    }
+
+
+@dataclass
+class _Trains:
+    """Trains the aligner of a fold, in another process."""
+
+    make: Callable[[], Aligner]
+    examples: Sequence[Sequence[Example]]
+
+    def __call__(self, task: Task) -> tuple[State, float, bool]:
+        aligner = self.make()
+        seconds, done = _fit(aligner, self.examples[task[0] - 1])
+        assert isinstance(aligner, Trainable)
+        return aligner.state(), seconds, done
 
 
 def _fit(aligner: Aligner, examples: Sequence[Example]) -> tuple[float, bool]:

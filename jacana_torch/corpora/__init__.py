@@ -14,10 +14,10 @@ import importlib
 import logging
 import pkgutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import cast
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, cast
 
-from ..errors import ConfigError, CorpusError, quote
+from ..errors import ConfigError, CorpusError, did_you_mean, quote
 from ..types import Alignment, Example, Link
 from ..util.build import trusted
 from ._files import (
@@ -33,18 +33,25 @@ from ._files import (
 )  # fmt: skip
 
 __all__ = [
-    "CannotHold", "Format", "SkipBad", "Source", "align_to", "can_align", "can_read", "can_write", "convert",
-    "each_written", "format_for_writing", "format_named", "formats", "guess", "per_line", "read", "read_live",
-    "write", "write_chunks",
+    "CannotHold", "Format", "OnBad", "SkipBad", "Source", "Writable", "align_to", "by_suffix", "can_align",
+    "can_read", "can_write", "convert", "each_written", "format_for_writing", "format_named", "formats", "guess",
+    "per_line", "read", "read_live", "write", "write_chunks",
 ]  # fmt: skip
+
+if TYPE_CHECKING:
+    from ._tables import Added, Columns
 
 log = logging.getLogger(__name__)
 
+TSV = "tsv"  # the ending of many files without a header: their lines say what they are
 _MOST_NAMED = 8  # keys that a message names
 
 OnBad = Callable[[CorpusError], Example | None]
 Read = Callable[[Source], Iterator[Example | CorpusError | None]]
-Write = Callable[[Iterable[Example]], Iterator[str | CannotHold]]
+Write = Callable[[Iterable[Example]], Iterator[str | bytes | CannotHold]]
+WriteTable = Callable[[Iterable[Example], "Added | None"], Iterator[str | bytes | CannotHold]]
+
+
 # Sure and possible links of a line that has no text.
 Links = tuple[list[Link], list[Link]]
 # Links of sentences by number, and the line where each begins; and errors of lines whose sentence is unknown.
@@ -68,6 +75,10 @@ class Format:
     `holds_confidence`  whether the confidence of their links can
     `header`            whether the first line may name the columns (`per_line` leaves it out)
     `left_out`          names the keys of an example's `extra` that cannot be written. None: none can
+    `read_columns`      as `read`, with these columns (or keys) for the two sides. None: records have no names
+    `write_table`       as `write`, with columns besides the links (`_tables.Added`). None: it is no table
+    `binary`            whether files are bytes and no text
+    `cut`               where a large file may be cut: at its lines, at records of several lines, at rows, nowhere
     """
 
     sniff: Callable[[Sequence[str]], bool]
@@ -81,6 +92,10 @@ class Format:
     holds_confidence: bool = False
     header: bool = False
     left_out: Callable[[Example], Iterable[str]] | None = None
+    read_columns: Callable[[Source, Columns], Iterator[Example | CorpusError | None]] | None = None
+    write_table: WriteTable | None = None
+    binary: bool = False
+    cut: Literal["lines", "records", "rows"] | None = None
 
 
 def formats(fits: Callable[[Format], bool] | None = None) -> tuple[str, ...]:
@@ -125,10 +140,11 @@ def format_named(name: str) -> Format:
 
 
 def _unknown(name: str, advice: str = "") -> ConfigError:
-    return ConfigError(f"there is no corpus format {quote(name)}; there are {', '.join(formats())}{advice}")
+    return ConfigError(f"there is no corpus format {quote(name)}{did_you_mean(name, formats())}{advice}")
 
 
 def by_suffix(name: str) -> list[str]:
+    """Return the formats that the ending of a file name may stand for."""
     lowered, names = name.lower().removesuffix(".gz"), formats()
     _, dot, ending = lowered.rpartition(".")
     if dot and ending in names:  # without importing the others
@@ -136,17 +152,21 @@ def by_suffix(name: str) -> list[str]:
     return [each for each in names if lowered.endswith(format_named(each).suffixes)]
 
 
-def guess(name: str | None, head: bytes, header: bool | None = None) -> str:
+def guess(name: str | None, head: bytes, header: bool | None = None, columns: Columns | None = None) -> str:
     """Return the format that the ending of the name says, else the first lines; a CorpusError if neither does.
 
-    `header` says whether the first line names columns (None: its words decide).
+    `header` says whether the first line names columns (None: its words decide), `columns` those of the two sides.
     """
     named = by_suffix(name or "")
-    if len(named) == 1:
+    if columns is not None:
+        from ._guess import guess_with_columns
+
+        return guess_with_columns(named, head, columns)
+    if len(named) == 1 and named != [TSV]:
         return named[0]
     from ._guess import guess_by_lines
 
-    return guess_by_lines(name, named, head, header)
+    return guess_by_lines(name, [] if named == [TSV] else named, head, header)
 
 
 def format_for_writing(name: str) -> str:
@@ -193,34 +213,41 @@ def read(
     on_bad: OnBad | None = None,
     text: TextSource | None = None,
     header: bool | None = None,
+    columns: Columns | None = None,
 ) -> Iterator[Example]:
     """Yield the examples of a path, of "-" (standard input) or of a stream, compressed by gzip or not.
 
     A bad item raises its CorpusError. `on_bad`, if given, gets the error instead, and what it returns, unless that
     is None, replaces the item. `text` is for files of links alone (pharaoh, talp, naacl): a corpus file with the
     pairs, or a tuple of two files with one sentence per line. `header` says whether the first line names columns
-    instead of holding a pair; by default, its words decide.
+    instead of holding a pair; by default, its words decide. `columns` names the source and the target of a table
+    (csv, tsv, parquet), or their keys in jsonl; the others are kept in `Example.extra`.
     """
     opened = Source(source, header)
-    items = _items(opened, format, text)
+    items = _items(opened, format, text, columns)
     return cast(Iterator[Example], _deliver(items, opened, on_bad))  # only read_live asks for pauses
 
 
 def read_live(
-    source: Source, format: str | None = None, *, on_bad: OnBad | None = None
+    source: Source, format: str | None = None, *, on_bad: OnBad | None = None, columns: Columns | None = None
 ) -> Iterator[Example | None]:
     """Read as `read` does, and yield None when nothing has come for a moment: a writer may wait for an answer."""
     source.pauses = True
-    return _deliver(_items(source, format), source, on_bad)
+    return _deliver(_items(source, format, columns=columns), source, on_bad)
 
 
 def _items(
-    source: Source, name: str | None, text: TextSource | None = None
+    source: Source, name: str | None, text: TextSource | None = None, columns: Columns | None = None
 ) -> Iterator[Example | CorpusError | None]:
     try:
-        name = name if name is not None else guess(source.name, source.head, source.header)
+        name = name if name is not None else guess(source.name, source.head, source.header, columns)
         format = format_named(name)
-        if source.header and (not format.header or text is not None):
+        if columns is not None:
+            if format.read_columns is None or text is not None:
+                able = ", ".join(formats(lambda one: one.read_columns is not None))
+                raise ConfigError(f"files of {name} have no columns to name: those of {able} have")
+            return format.read_columns(source, columns)
+        if source.header and (not (format.header or format.write_table) or text is not None):
             able = ", ".join(formats(lambda one: one.header))
             raise ConfigError(f"files of {name} do not name their columns: only those of {able} have a header")
         if text is not None:
@@ -249,7 +276,9 @@ def _deliver(
             elif on_bad is None:
                 raise item
             elif (instead := on_bad(item)) is not None:
-                yield instead
+                from ._tables import BadRow
+
+                yield item.replaced_by(instead) if isinstance(item, BadRow) else instead
     finally:
         source.close()
 
@@ -281,13 +310,14 @@ def write(
     *,
     links_only: bool = False,
     on_bad: OnBad | None = None,
+    added: Added | None = None,
 ) -> int:
     """Write the examples and return how many: to a path all or nothing, to standard output if `target` is "-".
 
     `links_only` leaves out the text if the format can (pharaoh, talp), as aligners print their links. An example
     that the format cannot hold is a CorpusError. `on_bad`, if given, gets the error instead, and what it returns,
     unless that is None, is written in place of the example. Keys of records that the format cannot hold are left
-    out, and logged once.
+    out, and logged once. `added` says which columns a table gets besides the links.
     """
     name = name_of(target)
     format = format if format is not None else format_for_writing(name)
@@ -295,45 +325,49 @@ def write(
     writer = found.write_links if links_only and found.write_links is not None else found.write
     if writer is None:
         raise CorpusError(f"{format} can be read, but not written: choose another format with --to", name)
+    if found.write_table is not None and added is not None:
+        writer = _with(found.write_table, added)
     alone = writer is found.write_links
     writing = _Writing(examples, name, on_bad, None if alone else found.left_out)
     write_chunks(writing.pieces(writer, header=found.header and not alone), target)
-    writing.report(format)
+    if writing.lost:
+        writing.report(format)
     return writing.count
 
 
+def _with(write_table: WriteTable, added: Added) -> Write:
+    return lambda examples: write_table(examples, added)
+
+
+@dataclass(repr=False, eq=False)
 class _Writing:
     """Examples on their way through a writer: which of them is bad, what takes its place, and what is left out."""
 
-    def __init__(
-        self,
-        examples: Iterable[Example],
-        file: str,
-        on_bad: OnBad | None,
-        left_out: Callable[[Example], Iterable[str]] | None,
-    ) -> None:
-        self._examples, self._file, self._on_bad, self._left_out = examples, file, on_bad, left_out
-        self._current: Example | None = None
-        self._position = 0  # of the current example, from 1
-        self._instead: Example | None = None
-        self._lost: dict[str, int] = {}  # how many examples had each key
-        self.count = 0  # of examples that are written
+    examples: Iterable[Example]
+    file: str
+    on_bad: OnBad | None
+    left_out: Callable[[Example], Iterable[str]] | None
+    current: Example | None = None
+    position: int = 0  # of the current example, from 1
+    instead: Example | None = None
+    lost: dict[str, int] = field(default_factory=dict)  # how many examples had each key
+    count: int = 0  # of examples that are written
 
     def _given(self) -> Iterator[Example]:
-        for example in self._examples:
-            self._current = example
-            self._position += 1
+        for example in self.examples:
+            self.current = example
+            self.position += 1
             self.count += 1
             if example.extra:
-                for key in example.extra if self._left_out is None else self._left_out(example):
-                    self._lost[key] = self._lost.get(key, 0) + 1
+                for key in example.extra if self.left_out is None else self.left_out(example):
+                    self.lost[key] = self.lost.get(key, 0) + 1
             yield example
-            if self._instead is not None:
+            if self.instead is not None:
                 self.count += 1
-                yield self._instead
-                self._instead = None
+                yield self.instead
+                self.instead = None
 
-    def pieces(self, writer: Write, header: bool) -> Iterator[str]:
+    def pieces(self, writer: Write, header: bool) -> Iterator[str | bytes]:
         """Yield the text; `header` tells whether a reader of it may take the first line for names of columns."""
         first = header
         try:
@@ -341,7 +375,7 @@ class _Writing:
                 if isinstance(piece, CannotHold):
                     self._bad(piece)
                     continue
-                if first:
+                if first and isinstance(piece, str):
                     from ._header import NAMED, opens_with_names
 
                     first = False
@@ -352,26 +386,24 @@ class _Writing:
             raise self._error(error) from None
 
     def _bad(self, reason: CannotHold) -> None:
-        if self._on_bad is None or self._instead is not None:  # what replaces an example must be writable
+        if self.on_bad is None or self.instead is not None:  # what replaces an example must be writable
             raise self._error(reason)
         self.count -= 1
-        self._instead = self._on_bad(self._error(reason))
+        self.instead = self.on_bad(self._error(reason))
 
     def _error(self, reason: CannotHold) -> CorpusError:
-        pair_id = self._current.pair.id if self._current is not None else None
-        which = f"pair {self._position}" + (f" ({quote(pair_id)})" if pair_id is not None else "")
-        return CorpusError(f"{which}: {reason}", self._file)
+        pair_id = self.current.pair.id if self.current is not None else None
+        which = f"pair {self.position}" + (f" ({quote(pair_id)})" if pair_id is not None else "")
+        return CorpusError(f"{which}: {reason}", self.file)
 
     def report(self, format: str) -> None:
         """Log which keys were left out."""
-        if not self._lost:
-            return
-        named = ", ".join(quote(key) for key in list(self._lost)[:_MOST_NAMED])
-        more = f" and {len(self._lost) - _MOST_NAMED} more" if len(self._lost) > _MOST_NAMED else ""
+        named = ", ".join(quote(key) for key in list(self.lost)[:_MOST_NAMED])
+        more = f" and {len(self.lost) - _MOST_NAMED} more" if len(self.lost) > _MOST_NAMED else ""
         able = " or ".join(formats(lambda one: one.left_out is not None))
         log.warning(
             "left out %s%s of %d pairs: %s cannot hold these keys of the input (%s can)",
-            named, more, max(self._lost.values()), format, able,
+            named, more, max(self.lost.values()), format, able,
         )  # fmt: skip
 
 

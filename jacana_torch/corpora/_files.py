@@ -22,10 +22,13 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 from ..errors import CorpusError, quote
 from ..types import Alignment, Example, Link, SentencePair
+
+if TYPE_CHECKING:
+    from ._tables import Row
 
 Readable = str | os.PathLike[str] | IO[bytes] | IO[str]
 Writable = Readable
@@ -42,19 +45,6 @@ _SPACE = re.compile(r"[ \t]+")
 _BARS = re.compile(r"(?<![^ ])\|\|\|(?![^ ])")
 
 
-class _Prepended:
-    """A stream with the bytes that were taken from its beginning put back; `read` waits for all it asks for."""
-
-    def __init__(self, head: bytes, read: Callable[[int], bytes]) -> None:
-        self._head, self._read = head, read
-
-    def read(self, size: int) -> bytes:
-        while len(self._head) < size and (more := self._read(size - len(self._head))):
-            self._head += more
-        data, self._head = self._head[:size], self._head[size:]
-        return data
-
-
 class Source:
     """An open corpus file: `name` for messages, `head` to guess its format from, `lines()` or `chunks()`.
 
@@ -66,6 +56,9 @@ class Source:
     def __init__(self, source: Readable, header: bool | None = None) -> None:
         self.pauses, self.header = False, header
         self.line: int | None = None  # that was read last, of formats that have lines
+        self.record: Row | None = None  # of tables: one without values, for its columns
+        self.rows: tuple[int, int] | None = None  # the only ones to read, of formats that have rows
+        self.share: float | None = None  # how much has been read, if the reader knows better
         self._opened: IO[bytes] | None = None
         self._read: Callable[[int], bytes]
         self.name = name_of(source, "<stdin>")
@@ -83,9 +76,11 @@ class Source:
             else:  # of a pipe, read1 returns what is there without waiting for all bytes
                 self._read = stream.read1 if isinstance(stream, io.BufferedIOBase) else stream.read
             self.head = self._first_line()
-            if self.head.startswith(_GZIP):
-                packed: Any = _Prepended(self.head, self._read)
-                self._read = gzip.GzipFile(fileobj=packed, mode="rb").read1
+            self._plain = not self.head.startswith(_GZIP)
+            if not self._plain:
+                from ._unpacked import unpacked
+
+                self._read = unpacked(self.head, self._read)
                 self.head = self._first_line()
                 self._selects = self.may_stall = False  # nobody talks in gzip
         if self.head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
@@ -124,8 +119,25 @@ class Source:
         if self._opened is not None:
             self._opened.close()
 
+    @contextmanager
+    def seekable(self) -> Iterator[IO[bytes]]:
+        """The whole file, for formats that are not read in order; a copy of what is packed or comes by a pipe."""
+        if self._opened is not None and self._regular and self._plain:
+            self._opened.seek(0)
+            yield self._opened
+            return
+        import tempfile
+
+        with tempfile.TemporaryFile() as copy:
+            for block in self._blocks():
+                copy.write(block or b"")
+            copy.seek(0)
+            yield copy
+
     def fraction(self) -> float | None:
         """Return how much of a regular file has been read; None for anything else."""
+        if self.share is not None:
+            return self.share
         if not self._regular:
             return None
         return min(1.0, os.lseek(self._number, 0, os.SEEK_CUR) / max(1, os.fstat(self._number).st_size))
@@ -198,7 +210,7 @@ def name_of(file: Readable | Writable, standard: str = "<stdout>") -> str:
     return name if isinstance(name, str) else "<stream>"
 
 
-def write_chunks(chunks: Iterable[str], target: Writable) -> None:
+def write_chunks(chunks: Iterable[str | bytes], target: Writable) -> None:
     """Write pieces of text: to a path all or nothing, to a stream as they come.
 
     A path that ends in .gz is compressed. A pipe or a device that a path names is written directly.
@@ -214,6 +226,11 @@ def write_chunks(chunks: Iterable[str], target: Writable) -> None:
         first = True
         try:
             for chunk in chunks:
+                if isinstance(chunk, bytes):
+                    if not binary:
+                        raise CorpusError("is a stream of text, and these are bytes", name_of(target))
+                    stream.write(chunk)
+                    continue
                 if first and chunk:
                     # Readers drop a leading U+FEFF as a byte-order mark; a token's own needs one before it.
                     chunk, first = (BOM + chunk if chunk.startswith(BOM) else chunk), False

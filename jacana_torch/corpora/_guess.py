@@ -44,3 +44,16 @@ def _why(lines: Sequence[str]) -> str:
         if not any(format_named(each).sniff(lines[: k + 1]) for each in known):
             return f": the first lines could be {' or '.join(known)}, but not {quote(lines[k])}"
     return f" from the first line, {quote(lines[0])}"
+
+
+def guess_with_columns(named: Sequence[str], head: bytes, columns: tuple[str, str]) -> str:
+    """Return the format of a file whose columns, or keys, have these names."""
+    able = [each for each in named if format_named(each).read_columns is not None]
+    if len(able) == 1 or (named and not able):
+        return (able or named)[0]
+    lines = head_lines(head)
+    for name in ("jsonl", "parquet"):
+        if format_named(name).sniff(lines):
+            return name
+    first = lines[0].split("\t") if lines else []
+    return "tsv" if all(name in first for name in columns) else "csv"

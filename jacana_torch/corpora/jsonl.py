@@ -4,7 +4,8 @@ A side is a string, to be tokenised, or a list of tokens. Links count tokens: in
 a string are what its spaces separate. Links are `sure` and `possible`, lists of [i, j], or `sureAlign` and
 `possibleAlign`, strings of `i-j`, all counted from 0; without any, the pair is unaligned. An aligned record may
 have "confidence" {"i-j": p} and "score". Lists "source_pos", "target_lemma", ... are annotation layers, with one
-value per token. Other keys are kept in `Example.extra`. Blank lines are ignored.
+value per token; "source_offsets" and "target_offsets" are [[start, end], ...], the places of the tokens in their
+raw text. Other keys are kept in `Example.extra`. Blank lines are ignored.
 
 The objects of a JSON array (jacana.py) are read in the same way.
 """
@@ -13,14 +14,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from ..errors import quote
+from ..errors import CorpusError, quote
+from ..offsets import checked_offsets, located
 from ..types import PROVIDERS, Alignment, Example, Link, Sentence, SentencePair
 from ..util.json_values import SCALARS, encodable, field, identifier, number, parse_object, shown, writable
-from . import CannotHold, Format
-from ._files import alignment_of, each_written, linked, per_line, split_tokens
+from . import CannotHold, Format, Source
+from ._files import alignment_of, each_written, per_line, split_tokens
 from .pharaoh import parse_links
 
 _SPELT = {"sure": "sureAlign", "possible": "possibleAlign"}
@@ -31,36 +34,34 @@ _FARTHEST = 10**9  # position of a token
 
 
 def _sniff(lines: Sequence[str]) -> bool:
-    return bool(lines) and lines[0].lstrip(" \t").startswith("{") and lines[0].lstrip(" \t{")[:1] in ('"', "}")
+    start = lines[0].lstrip(" \t") if lines else ""
+    inside = start.lstrip(" \t{")
+    return start.startswith("{") and inside[:1] in ('"', "}") and not inside.startswith('"jacana_annotation"')
 
 
 def _parse(line: str) -> Example:
     return example_of(parse_object(line), "id")
 
 
+def _read_keys(source: Source, keys: tuple[str, str]) -> Iterator[Example | CorpusError | None]:
+    """Read records whose sides have other keys, which stay in the record."""
+
+    def parse(line: str) -> Example:
+        item = parse_object(line)
+        sides = {"source": field(item, keys[0]), "target": field(item, keys[1])}
+        example = example_of({**item, **sides}, "id")
+        clash = {key: item[key] for key in sides if key in item and key not in keys}  # reported when left out
+        return replace(example, extra={**(example.extra or {}), **clash} or None)
+
+    return per_line(source, parse, skip_blank=True)
+
+
 def example_of(item: Mapping[str, Any], *ids: str) -> Example:
     """Make an example of a record; `ids` are the keys that may hold its id."""
-    aligned = any(item.get(name) is not None for name in _OF_LINKS)
-    extra = _extra(item, aligned)
-    source, target = (_sentence(item, side, aligned, extra) for side in ("source", "target"))
-    pair = SentencePair(source, target, identifier(item, *ids))
-    for name in ids[1:]:
-        if extra.get(name) in ("", None, pair.id):
-            extra.pop(name, None)
-    if not aligned:
-        return Example(pair, None, extra or None)
-    gold = linked(pair, (_links(item, "sure"), _links(item, "possible")))
-    if "confidence" in item or "score" in item:
-        score = item.get("score")
-        confidence = _confidence(item.get("confidence") or {}, gold)
-        score = number(score, "'score'") if score is not None else None
-        gold = Alignment(gold.n_source, gold.n_target, gold.sure, gold.possible, confidence, score)
-    return Example(pair, gold, extra or None)
-
-
-def _extra(item: Mapping[str, Any], aligned: bool) -> dict[str, Any]:
-    """Return the keys that are not read; `_layers` takes out those of layers."""
-    extra = {}
+    aligned = False
+    for name in _OF_LINKS:
+        aligned = aligned or item.get(name) is not None
+    extra: dict[str, Any] = {}  # keys that are not read; `_layers` takes out those of layers
     for key, value in item.items():
         if key in _KNOWN or (aligned and key in _OF_ALIGNMENTS):
             continue
@@ -70,14 +71,33 @@ def _extra(item: Mapping[str, Any], aligned: bool) -> dict[str, Any]:
                 "counted from 0"
             )
         extra[encodable(key)] = writable(value, key)
-    return extra
+    source, target = _sentence(item, "source", aligned, extra), _sentence(item, "target", aligned, extra)
+    pair = SentencePair(source, target, identifier(item, *ids))
+    for name in ids[1:]:
+        if extra.get(name) in ("", None, pair.id):
+            extra.pop(name, None)
+    if not aligned:
+        return Example(pair, None, extra or None)
+    sure, possible = frozenset(_links(item, "sure")), frozenset(_links(item, "possible"))
+    gold = Alignment(len(source), len(target), sure, possible)
+    if "confidence" in item or "score" in item:
+        score = item.get("score")
+        confidence = _confidence(item.get("confidence") or {}, gold)
+        score = number(score, "'score'") if score is not None else None
+        gold = Alignment(gold.n_source, gold.n_target, gold.sure, gold.possible, confidence, score)
+    return Example(pair, gold, extra or None)
 
 
 def _sentence(item: Mapping[str, Any], side: str, aligned: bool, extra: dict[str, Any]) -> Sentence:
+    """Return one side of a record; its layers and offsets are taken out of the other keys."""
     value = field(item, side)
     if isinstance(value, str):
         # Links belong to tokens: if there are links the split is final, and the text has no more use.
         tokens, text = split_tokens(encodable(value)), None if aligned else value
+        if not aligned:
+            return Sentence(tokens, _layers(extra, side, len(tokens)), text)
+        if f"{side}_offsets" not in extra:
+            return Sentence(tokens, _layers(extra, side, len(tokens)), None, located(tokens, value))
     elif isinstance(value, list):
         if not set(map(type, value)) <= {str}:
             raise ValueError(f"{side!r} should be a list of tokens, which are strings, and is {shown(value)}")
@@ -87,15 +107,23 @@ def _sentence(item: Mapping[str, Any], side: str, aligned: bool, extra: dict[str
         tokens, text = tuple(value), None
     else:
         raise ValueError(f"{side!r} should be a string or a list of tokens and is {shown(value)}")
-    return Sentence(tokens, _layers(extra, side, len(tokens)), text)
+    layers = _layers(extra, side, len(tokens))
+    offsets, given = None, extra.get(f"{side}_offsets")
+    if isinstance(given, list):
+        try:
+            offsets = checked_offsets(given, len(tokens))
+        except ValueError as error:
+            raise ValueError(f"'{side}_offsets': {error}") from None
+        del extra[f"{side}_offsets"]
+    return Sentence(tokens, layers, text, offsets)
 
 
 def _layers(extra: dict[str, Any], side: str, length: int) -> dict[str, tuple[Any, ...]]:
     """Take the layers of a side out of the other keys: lists of one value per token."""
     layers: dict[str, tuple[Any, ...]] = {}
-    for key in [key for key in extra if key.startswith(f"{side}_")]:
-        name, values = key.removeprefix(f"{side}_"), extra[key]
-        if not isinstance(values, list):
+    for key, values in [*extra.items()]:
+        before, _, name = key.partition("_")
+        if before != side or not isinstance(values, list) or name == "offsets":
             continue
         if name not in PROVIDERS:
             good = len(values) == length and all(isinstance(value, SCALARS) for value in values)
@@ -166,6 +194,8 @@ def line_of(example: Example, number: int = 1) -> str:
             item["score"] = gold.score
     for side, sentence in (("source", pair.source), ("target", pair.target)):
         item |= {f"{side}_{name}": list(values) for name, values in sentence.layers.items()}
+        if isinstance(item[side], list) and sentence.offsets is not None:
+            item[f"{side}_offsets"] = [list(place) for place in sentence.offsets]
     line = json_of(item, example, left_out(example))
     # Some readers take these for line ends; inside a JSON string they can be escaped.
     for character in "\x85\u2028\u2029":
@@ -180,6 +210,8 @@ def left_out(example: Example, *more: str) -> list[str]:
     taken = {*_KNOWN, *more, *(("links",) if example.gold is None else _OF_ALIGNMENTS)}
     for side, sentence in (("source", example.pair.source), ("target", example.pair.target)):
         taken.update(f"{side}_{name}" for name in sentence.layers)
+        if sentence.offsets is not None:
+            taken.add(f"{side}_offsets")
     return [key for key in example.extra if key in taken]
 
 
@@ -189,11 +221,22 @@ def json_of(item: dict[str, Any], example: Example, lost: Sequence[str], indent:
     CannotHold if JSON cannot hold a value.
     """
     if example.extra:
-        item |= {key: value for key, value in example.extra.items() if key not in lost}
+        item |= {key: value for key, value in _kept(example.extra).items() if key not in lost}
     try:
         return json.dumps(item, ensure_ascii=False, allow_nan=False, default=_plain, indent=indent)
     except (TypeError, ValueError, RecursionError) as error:
         raise CannotHold(f"JSON cannot hold a value of this pair: {error}") from None
+
+
+def _kept(extra: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The other keys, and of a table the two texts as well, whose columns may have other names."""
+    from ._tables import Row
+
+    return extra if not isinstance(extra, Row) else {**_other(extra.texts()), **extra}
+
+
+def _other(texts: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in texts.items() if key not in _KNOWN}
 
 
 def text_or_tokens(sentence: Sentence, aligned: bool) -> str | list[str]:
@@ -224,4 +267,6 @@ FORMAT = Format(
     suffixes=(".ndjson", ".json"),
     holds_confidence=True,
     left_out=left_out,
+    read_columns=_read_keys,
+    cut="lines",
 )

@@ -52,4 +52,5 @@ FORMAT = Format(
     read=partial(per_line, parse=_parse, skip_blank=True, header=True),
     write=partial(each_written, write=_line),
     header=True,
+    cut="lines",
 )

@@ -54,7 +54,10 @@ def parse_links(text: str, *, possible: bool = True) -> tuple[list[Link], list[L
 def format_links(sure: Iterable[Link], possible: Iterable[Link] = ()) -> str:
     """Write links in reading order, `i-j` for sure and `ipj` for possible ones."""
     marked = dict.fromkeys(possible, "p") | dict.fromkeys(sure, "-")
-    return " ".join([f"{i}{marked[i, j]}{j}" for i, j in sorted(marked)])
+    links = []
+    for i, j in sorted(marked):
+        links.append(f"{i}{marked[i, j]}{j}")
+    return " ".join(links)
 
 
 def link_texts(lines: Sequence[str]) -> list[str]:
@@ -119,4 +122,5 @@ FORMAT = Format(
     write=partial(write_lines, text=True, possible=False),
     write_links=partial(write_lines, text=False, possible=False),
     header=True,
+    cut="lines",
 )

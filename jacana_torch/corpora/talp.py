@@ -25,4 +25,5 @@ FORMAT = Format(
     write=partial(write_lines, text=True, possible=True),
     write_links=partial(write_lines, text=False, possible=True),
     header=True,
+    cut="lines",
 )

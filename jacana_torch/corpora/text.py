@@ -54,4 +54,5 @@ FORMAT = Format(
     write=partial(each_written, write=_line),
     holds_links=False,
     header=True,
+    cut="lines",
 )

@@ -25,16 +25,19 @@ class Arrays(Protocol):
     def index(self, numbers: np.ndarray) -> Array:
         """Return an array that lasts, of indices or conditions, as the library takes it; it is sent there once."""
 
+    float32: Any
+    float64: Any
+    int64: Any
+
     def array(self, numbers: np.ndarray) -> Array:
         """Return an array of the moment as the library takes it."""
 
     def host(self, x: Array) -> np.ndarray: ...
-    def dtype(self, x: Array) -> str: ...
-    def cast(self, x: Array, dtype: str) -> Array: ...
-    def copy(self, x: Array, dtype: str) -> Array: ...
-    def empty(self, shape: tuple[int, ...], dtype: str) -> Array: ...
-    def zeros(self, shape: tuple[int, ...], dtype: str) -> Array: ...
-    def ones(self, shape: tuple[int, ...], dtype: str) -> Array: ...
+    def cast(self, x: Array, dtype: Any) -> Array: ...
+    def copy(self, x: Array, dtype: Any) -> Array: ...
+    def empty(self, shape: tuple[int, ...], *, dtype: Any) -> Array: ...
+    def zeros(self, shape: tuple[int, ...], *, dtype: Any) -> Array: ...
+    def ones(self, shape: tuple[int, ...], *, dtype: Any) -> Array: ...
     def concatenate(self, parts: Sequence[Array]) -> Array: ...
     def split(self, x: Array, sizes: Sequence[int]) -> Sequence[Array]: ...
     def log(self, x: Array) -> Array: ...
@@ -72,19 +75,19 @@ class Arrays(Protocol):
         """Add entries up by key."""
 
     def add_at(self, x: Array, at: Array, values: Array) -> None: ...
-    def fill(self, x: Array, where: Array, values: Array) -> None:
+    def fill(self, x: Array, values: Array, where: Array) -> None:
         """Write `values` where the condition holds; all three broadcast."""
 
 
 class NumpyArrays:
     """NumPy on the CPU."""
 
+    float32, float64, int64 = np.dtype("float32"), np.dtype("float64"), np.dtype("int64")
     index: Any = staticmethod(np.asarray)
     array: Any = staticmethod(np.asarray)
     host: Any = staticmethod(np.asarray)
     cast: Any = staticmethod(np.asarray)
     copy: Any = staticmethod(np.array)
-    dtype: Any = staticmethod(operator.attrgetter("dtype.name"))
     empty: Any = staticmethod(np.empty)
     zeros: Any = staticmethod(np.zeros)
     ones: Any = staticmethod(np.ones)
@@ -101,6 +104,7 @@ class NumpyArrays:
     largest: Any = staticmethod(partial(np.maximum.reduce, axis=0))
     add_at: Any = staticmethod(np.add.at)
     sums: Any = staticmethod(np.bincount)
+    fill: Any = staticmethod(np.copyto)
 
     def total(self, x: Array, out: Array) -> None:
         np.matmul(x, np.ones((x.shape[-1], 1), x.dtype), out=out)  # a sum would start anew for each short row
@@ -129,9 +133,6 @@ class NumpyArrays:
             out[some] = np.maximum(out[some], np.maximum.reduceat(x, starts(runs)[some]))
         return out
 
-    def fill(self, x: Array, where: Array, values: Array) -> None:
-        np.copyto(x, values, where=where)
-
 
 NUMPY: Arrays = NumpyArrays()
 
@@ -145,6 +146,13 @@ class TorchArrays:
         self._torch, self._device = torch, device
         self._sent: dict[int, tuple[np.ndarray, Array]] = {}  # by id, with what keeps the id
         self._run: dict[int, tuple[np.ndarray, Array]] = {}
+        self.float32, self.float64, self.int64 = torch.float32, torch.float64, torch.int64
+        self.array: Any = partial(torch.as_tensor, device=device)
+        self.cast: Any = torch.Tensor.to
+        self.copy: Any = partial(torch.Tensor.to, copy=True)
+        self.empty: Any = partial(torch.empty, device=device)
+        self.zeros: Any = partial(torch.zeros, device=device)
+        self.ones: Any = partial(torch.ones, device=device)
         self.concatenate: Any = torch.cat
         self.split: Any = torch.split
         self.log: Any = torch.log
@@ -152,6 +160,10 @@ class TorchArrays:
         self.add: Any = torch.add
         self.multiply: Any = torch.mul
         self.matmul: Any = torch.bmm
+        self.total: Any = partial(torch.sum, dim=-1, keepdim=True)
+        self.largest: Any = partial(torch.amax, dim=0)
+        self.argmax: Any = partial(torch.argmax, dim=-1)
+        self.add_product: Any = torch.Tensor.baddbmm_
 
     def index(self, numbers: np.ndarray) -> Array:
         known = self._sent.get(id(numbers))
@@ -159,45 +171,12 @@ class TorchArrays:
             known = self._sent[id(numbers)] = numbers, self._torch.as_tensor(numbers, device=self._device)
         return known[1]
 
-    def array(self, numbers: np.ndarray) -> Array:
-        return self._torch.as_tensor(numbers, device=self._device)
-
     def host(self, x: Array) -> np.ndarray:
         host: np.ndarray = x.detach().cpu().numpy()
         return host
 
-    def cast(self, x: Array, dtype: str) -> Array:
-        return x.to(getattr(self._torch, dtype))
-
-    def empty(self, shape: tuple[int, ...], dtype: str) -> Array:
-        return self._torch.empty(shape, dtype=getattr(self._torch, dtype), device=self._device)
-
-    def ones(self, shape: tuple[int, ...], dtype: str) -> Array:
-        return self._torch.ones(shape, dtype=getattr(self._torch, dtype), device=self._device)
-
-    def copy(self, x: Array, dtype: str) -> Array:
-        return x.to(getattr(self._torch, dtype), copy=True)
-
-    def zeros(self, shape: tuple[int, ...], dtype: str) -> Array:
-        return self._torch.zeros(shape, dtype=getattr(self._torch, dtype), device=self._device)
-
-    def dtype(self, x: Array) -> str:
-        return str(x.dtype).removeprefix("torch.")
-
     def exp(self, x: Array, out: Array) -> Array:
         return self._torch.mul(x, 1.4426950408889634, out=out).exp2_()  # exp is slow for -inf and tiny results
-
-    def add_product(self, total: Array, x: Array, y: Array) -> None:
-        total.baddbmm_(x, y)
-
-    def total(self, x: Array, out: Array) -> None:
-        self._torch.sum(x, -1, keepdim=True, out=out)
-
-    def largest(self, x: Array, out: Array) -> None:
-        self._torch.amax(x, 0, out=out)
-
-    def argmax(self, x: Array) -> Array:
-        return x.argmax(-1)
 
     def take(self, x: Array, rows: Array) -> Array:
         return x.index_select(0, rows)
@@ -216,7 +195,8 @@ class TorchArrays:
 
     def _run_of(self, runs: np.ndarray) -> Array:
         if id(runs) not in self._run:
-            self._run[id(runs)] = runs, self._torch.repeat_interleave(self.index(runs))
+            size = int(runs.sum())  # known here, so that nobody waits for the device
+            self._run[id(runs)] = runs, self._torch.repeat_interleave(self.index(runs), output_size=size)
         return self._run[id(runs)][1]
 
     def sums(self, key: Array, x: Array, size: int) -> Array:
@@ -225,7 +205,7 @@ class TorchArrays:
     def add_at(self, x: Array, at: Array, values: Array) -> None:
         x.index_add_(0, at, values)
 
-    def fill(self, x: Array, where: Array, values: Array) -> None:
+    def fill(self, x: Array, values: Array, where: Array) -> None:
         self._torch.where(where, values, x, out=x)
 
 

@@ -12,7 +12,6 @@ at any time are the first ones, rows end as sentences do, and little is padding.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -89,7 +88,6 @@ class Layout:
         )
 
 
-@dataclass(frozen=True)
 class Pack:
     """G groups of c chains over T times; R rows hold the groups alive at time 0, then those alive at time 1, ...
 
@@ -99,59 +97,41 @@ class Pack:
 
     State `final` is the boundary, where a chain is from its end on, and nowhere else; groups last one time longer
     than their longest chain. Without a boundary it is None.
+
+    `alive` [T] how many groups there are at each time;  `group` [R] the group of each row;  `has_token` [R, c]
+    where there is a token of some chain;  `places`, two arrays [R * c], the number of each token, and the entry
+    before its first cell, among the nodes: the place behind the nodes where there is no token.
+
+    `nulls`, in spaces that have several: the first state besides 0 that is NULL for some length, [R, 1, W - first]
+    whether the states from there on are NULL, and [R, W, 1] 1 for each NULL: a product with it adds them up.
     """
 
-    layout: Layout
-    pairs: np.ndarray
-    lengths: np.ndarray
-    tables: np.ndarray
-    table: np.ndarray
-    width: int
-    final: int | None
-
-    @cached_property
-    def alive(self) -> list[int]:
-        """[T] how many groups there are at each time."""
-        durations = self.lengths[:, 0] + (self.final is not None)
+    def __init__(
+        self,
+        layout: Layout,
+        pairs: np.ndarray,
+        lengths: np.ndarray,
+        tables: np.ndarray,
+        table: np.ndarray,
+        width: int,
+        final: int | None,
+    ) -> None:
+        self.layout, self.pairs, self.lengths = layout, pairs, lengths
+        self.tables, self.table, self.width, self.final = tables, table, width, final
+        durations = lengths[:, 0] + (final is not None)
         ended = np.searchsorted(durations[::-1], np.arange(durations[0]), "right")
-        alive: list[int] = (len(durations) - ended).tolist()
-        return alive
-
-    @cached_property
-    def group(self) -> np.ndarray:
-        """[R] the group of each row."""
-        return positions(np.array(self.alive))
-
-    @cached_property
-    def has_token(self) -> np.ndarray:
-        """[R, c] where there is a token of some chain."""
-        inside: np.ndarray = run_of(np.array(self.alive))[:, None] < self.lengths[self.group]
-        return inside
-
-    @cached_property
-    def places(self) -> tuple[np.ndarray, np.ndarray]:
-        """[R * c] the number of each token, and the entry before its first cell, among the nodes.
-
-        Where there is no token, both are the place behind the nodes.
-        """
-        g, pairs, time = self.layout.geometry, self.pairs[self.group], run_of(np.array(self.alive))[:, None]
-        first = self.layout.n_tokens + g.cell_start[pairs] + time * g.n_target[pairs] - 1
-        places = np.where(self.has_token, [g.source_start[pairs] + time, first], self.layout.n_nodes)
-        return places[0].reshape(-1), places[1].reshape(-1)
-
-    @cached_property
-    def nulls(self) -> tuple[int, np.ndarray, np.ndarray] | None:
-        """The NULLs of each row, in spaces that have several; None if state 0 is the only one.
-
-        These are the first state besides 0 that is NULL for some length, [R, 1, W - first] whether the states from
-        there on are NULL, and [R, W, 1] 1 for each NULL: a product with it adds them up.
-        """
-        n = self.layout.distinct[self.tables][:, None]
-        null = self.layout.space.column(n, np.arange(self.width)) == 0
-        if not null[:, 1:].any():
-            return None
-        first, null = int(null[:, 1:].any(0).argmax()) + 1, null[self.table][self.group]
-        return first, null[:, None, first:], null[:, :, None].astype(np.float64)
+        self.alive: list[int] = (len(durations) - ended).tolist()
+        time, self.group = run_of(np.array(self.alive))[:, None], positions(np.array(self.alive))
+        self.has_token: np.ndarray = time < lengths[self.group]
+        g, pair = layout.geometry, pairs[self.group]
+        first = layout.n_tokens + g.cell_start[pair] + time * g.n_target[pair] - 1
+        places = np.where(self.has_token, [g.source_start[pair] + time, first], layout.n_nodes)
+        self.places = places[0].reshape(-1), places[1].reshape(-1)
+        self.nulls: tuple[int, np.ndarray, np.ndarray] | None = None
+        null = layout.space.column(layout.distinct[tables][:, None], np.arange(width)) == 0
+        if null[:, 1:].any():
+            begin, null = int(null[:, 1:].any(0).argmax()) + 1, null[table][self.group]
+            self.nulls = begin, null[:, None, begin:], null[:, :, None].astype(np.float64)
 
     @cached_property
     def step(self) -> np.ndarray:
@@ -163,23 +143,15 @@ class Pack:
         return step
 
     @cached_property
-    def chain(self) -> np.ndarray:
-        """[R * c] the chain of each place, as a number in G * c."""
-        c = self.pairs.shape[1]
+    def chains(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """The chains that there are, as numbers in G * c, and their pairs.
+
+        With them, [R * c] the chain of each place, and [G] the last row of each group of a pack with a boundary.
+        """
+        some, c = np.flatnonzero(self.lengths), self.pairs.shape[1]
         chain: np.ndarray = (self.group[:, None] * c + np.arange(c)).reshape(-1)
-        return chain
-
-    @cached_property
-    def last(self) -> np.ndarray:
-        """[G] the last row of each group."""
         last: np.ndarray = starts(np.array(self.alive))[self.lengths[:, 0]] + np.arange(len(self.lengths))
-        return last
-
-    @cached_property
-    def chains(self) -> tuple[np.ndarray, np.ndarray]:
-        """The chains that there are, as numbers in G * c, and their pairs."""
-        found = np.flatnonzero(self.lengths)
-        return found, self.pairs.reshape(-1)[found]
+        return some, self.pairs.reshape(-1)[some], chain, last
 
 
 def packs(
@@ -228,7 +200,18 @@ def lanes(layout: Layout) -> Iterator[Pack]:
     times as fast as in groups of one target length.
     """
     n_source, sizes = layout.geometry.n_source, layout.space.size(layout.distinct)
-    kinds = _near_lengths(layout, sizes)
+    # Neighbouring lengths share lanes while padding takes less time than one more pack, and while a step has room.
+    held_pairs = np.bincount(layout.table, minlength=len(sizes)).tolist()
+    tokens = np.bincount(layout.table, n_source, len(sizes)).tolist()
+    first, widest, held, waste, begun = [0] * len(sizes), 0, 0, 0.0, 0
+    for u in range(len(sizes) - 1, -1, -1):
+        size = int(sizes[u])
+        waste += tokens[u] * (widest**2 - size**2)
+        if waste > LANE_WASTE or (held + held_pairs[u]) * widest**2 > LANE_NUMBERS or not widest:
+            widest, held, waste, begun = size, 0, 0.0, u
+        held += held_pairs[u]
+        first[u] = begun
+    kinds = np.array(first, np.int64)[layout.table]
     for kind in np.unique(kinds[n_source > 0]).tolist():
         pairs = np.flatnonzero((kinds == kind) & (n_source > 0))
         pairs = pairs[np.argsort(-n_source[pairs], kind="stable")]
@@ -239,24 +222,6 @@ def lanes(layout: Layout) -> Iterator[Pack]:
             tables, table = np.unique(layout.table[own], return_inverse=True)
             yield Pack(layout, own[:, None], n_source[own][:, None], tables, table, width, None)
             begin += len(own)
-
-
-def _near_lengths(layout: Layout, sizes: np.ndarray) -> np.ndarray:
-    """Return [P] the same number for pairs whose target lengths may share lanes.
-
-    Neighbouring lengths do, as long as padding takes less time than one more pack would, and as one step has room.
-    """
-    pairs = np.bincount(layout.table, minlength=len(sizes)).tolist()
-    tokens = np.bincount(layout.table, layout.geometry.n_source, len(sizes)).tolist()
-    kinds, widest, held, waste, begun = [0] * len(sizes), 0, 0, 0.0, 0
-    for u in range(len(sizes) - 1, -1, -1):
-        size = int(sizes[u])
-        waste += tokens[u] * (widest**2 - size**2)
-        if waste > LANE_WASTE or (held + pairs[u]) * widest**2 > LANE_NUMBERS or not widest:
-            widest, held, waste, begun = size, 0, 0.0, u
-        held += pairs[u]
-        kinds[u] = begun
-    return np.array(kinds, np.int64)[layout.table]
 
 
 def _rows(layout: Layout, pairs: np.ndarray, together: int) -> np.ndarray:

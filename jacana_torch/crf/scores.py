@@ -8,18 +8,17 @@ all families together: it adds up one block after the other (`add_scores`).
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from itertools import repeat, zip_longest
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..features.api import Block, Grouped, NodeFamily, WordFamily
+from ..features.api import Block, Grouped, WordFamily
 from ..features.featureset import FeatureSet, checked
 from ..features.grid import Grid
-from ..features.words import KnownPairs, Signal, WordPairs
+from ..features.words import KnownPairs, Signal, WordKey, WordPairs
 from .layout import Layout
 
 if TYPE_CHECKING:
@@ -32,6 +31,7 @@ RawBlock = tuple[np.ndarray, "np.ndarray | Grouped | None", "np.ndarray | None"]
 MOST_NAMES = 1 << 12  # columns whose numbers are kept, list by list
 LONGEST_KEPT = 128  # target tokens; the edge scores of longer targets are many and seldom needed twice
 LARGE_PART = 200_000  # cells; from then on memory counts more than the time to compute some things twice
+_TERMS = 256  # of a sum in single precision
 _SLAB = 4096  # rows of a table in single precision that are multiplied at once, so that they stay in the cache
 
 
@@ -42,22 +42,16 @@ class LinearScores:
         self._blocks, self._shape, self._device = blocks, (n_cells, n_weights), device
 
     @cached_property
-    def _matrix(self) -> Any:
-        return sparse_matrix(self._blocks, *self._shape)
+    def _matrices(self) -> tuple[Any, Any]:
+        return both_ways(sparse_matrix(self._blocks, *self._shape), self._device)
 
-    @cached_property
-    def scores(self) -> Callable[[Tensor], Tensor]:
-        """X·w for a weight vector on the device.
+    def scores(self, weights: Tensor) -> Tensor:
+        """Return X·w, again and again: X is written out, and each call is one product."""
+        return product(self._matrices[0], weights)
 
-        X is written out as a sparse matrix, which most entries suit: they are zero, and an evaluation is one
-        product.
-        """
-        return _product_with(self._matrix, self._device)
-
-    @cached_property
-    def transpose(self) -> Callable[[Tensor], Tensor]:
-        """Xᵀ·g for the gradients of the cells."""
-        return _product_with(self._matrix.T, self._device)
+    def transpose(self, gradient: Tensor) -> Tensor:
+        """Return Xᵀ·g for the gradients of the cells."""
+        return product(self._matrices[1], gradient)
 
     def once(self, weights: np.ndarray) -> np.ndarray:
         """Return X·w without writing X out."""
@@ -77,65 +71,78 @@ class LinearScores:
         return place, column, value
 
 
-@dataclass(frozen=True)
 class ChainScores:
-    """The linear scores of the nodes and transitions of a layout."""
+    """The linear scores of the nodes and transitions of a layout, written out as one sparse matrix.
 
-    layout: Layout
-    null: LinearScores
-    link: LinearScores
-    edge: LinearScores
-    start: LinearScores
-    end: LinearScores
+    `blocks` are those of each kind: null, link, edge, start, end. With a `precision` of "float32", products are of
+    single precision. Scores add up few numbers. Gradients add up many: a few at a time in single precision, and
+    these sums in double.
+    """
 
-    @classmethod
-    def of(
-        cls, layout: Layout, blocks: Mapping[str, Sequence[RawBlock]], n_weights: int, device: str = "cpu"
-    ) -> ChainScores:
-        """Make them of the blocks of each kind: null, link, edge, start, end."""
-        sizes = layout.sizes.items()
-        return cls(layout, **{kind: LinearScores(blocks[kind], size, n_weights, device) for kind, size in sizes})
+    def __init__(
+        self,
+        layout: Layout,
+        blocks: Mapping[str, Sequence[RawBlock]],
+        n_weights: int,
+        device: str = "cpu",
+        precision: str = "float64",
+    ) -> None:
+        from scipy import sparse  # only training needs it
 
-    @property
-    def kinds(self) -> tuple[LinearScores, ...]:
-        return self.null, self.link, self.edge, self.start, self.end
+        self.layout, parts = layout, []
+        for kind, size in layout.sizes.items():
+            parts.append(sparse_matrix(blocks[kind], size, n_weights))
+        matrix, self._sums = sparse.vstack(parts, format="csr", dtype=precision), None
+        if precision == "float64":
+            self._matrix, self._transposed = both_ways(matrix, device)
+        else:
+            import torch
+
+            parts, numbers = in_parts(matrix.T.tocsr())
+            self._matrix, self._transposed = both_ways(matrix, device)[0], both_ways(parts, device)[0]
+            self._sums = torch.as_tensor(numbers, device=device), n_weights
+        self.precision = precision
 
     def flat(self, weights: Tensor) -> tuple[Tensor, ...]:
         """Return the scores as a layout has them: nodes, edges, starts, ends."""
         import torch
 
-        null, link, *steps = (scores.scores(weights) for scores in self.kinds)
-        return torch.cat([null, link]), *steps
+        null, link, *steps = self.layout.sizes.values()
+        own = weights.to(getattr(torch, self.precision))
+        return torch.split(product(self._matrix, own), [null + link, *steps])
 
     def transpose(self, nodes: Tensor, *steps: Tensor) -> Tensor:
         """Return the gradient of the weights from those of the flat vectors."""
-        null, link = nodes[: self.layout.n_tokens], nodes[self.layout.n_tokens :]
-        total = self.null.transpose(null)
-        for scores, gradient in zip(self.kinds[1:], (link, *steps), strict=True):
-            total = total + scores.transpose(gradient)
-        return total
+        import torch
+
+        if self._sums is None:
+            return product(self._transposed, torch.cat([nodes, *steps]))
+        found = product(self._transposed, torch.cat([x.float() for x in (nodes, *steps)]))
+        numbers, size = self._sums
+        return found.new_zeros(size, dtype=torch.float64).index_add_(0, numbers, found.double())
 
 
 def add_scores(total: np.ndarray, block: RawBlock, weights: np.ndarray) -> None:
-    """Add the scores of one block to `total` [C] in place."""
+    """Add the scores of one block to `total` [C] in place.
+
+    They are computed in double precision: in single, a pair's scores would depend on its batch.
+    """
     columns, table, index = block
     if not len(columns):
         return
-    per_row = weights[columns] if table is None else _product(table, weights[columns])
+    own = weights[columns]
+    if table is None:
+        per_row = own
+    elif table.dtype == own.dtype or not isinstance(table, np.ndarray):  # `Grouped` converts by itself
+        per_row = table @ own
+    else:
+        per_row = np.empty(len(table), dtype=own.dtype)
+        for first in range(0, len(table), _SLAB):
+            per_row[first : first + _SLAB] = table[first : first + _SLAB].astype(own.dtype) @ own
     if index is None:
         total += per_row
     else:
         total += np.append(per_row, 0.0)[index]  # -1 takes the last
-
-
-def _product(table: np.ndarray | Grouped, weights: np.ndarray) -> np.ndarray:
-    """Return table @ weights in double precision: in single, a pair's scores would depend on its batch."""
-    if table.dtype == weights.dtype or not isinstance(table, np.ndarray):  # `Grouped` converts by itself
-        return table @ weights
-    out = np.empty(len(table), dtype=weights.dtype)
-    for first in range(0, len(table), _SLAB):
-        out[first : first + _SLAB] = table[first : first + _SLAB].astype(weights.dtype) @ weights
-    return out
 
 
 def _entries(block: RawBlock, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -153,49 +160,63 @@ def _entries(block: RawBlock, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray
 
 def sparse_matrix(blocks: Sequence[RawBlock], n_cells: int, n_weights: int) -> Any:
     """Return [n_cells, n_weights] in compressed rows, which may hold a column more than once."""
-    from scipy import sparse  # only training needs it
-
-    blocks = [block for block in blocks if len(block[0])]
-    if not blocks:
-        return sparse.csr_matrix((n_cells, n_weights))
-    beside = sparse.hstack([_sparse_rows(block) for block in blocks], format="csr")
-    columns = np.concatenate([block[0] for block in blocks])
-    columns = columns.astype(beside.indices.dtype)[beside.indices]
-    return sparse.csr_matrix((beside.data, columns, beside.indptr), shape=(n_cells, n_weights))
-
-
-def _sparse_rows(block: RawBlock) -> Any:
-    """Return one block over all cells, its columns numbered from 0."""
     from scipy import sparse
 
-    columns, table, index = block
-    if table is not None and index is not None and len(table) > len(index):  # look only at the rows that are used
-        table, index = np.where(index[:, None] < 0, 0, table[index]), None
-    if table is None:
-        rows = sparse.identity(len(columns), format="csr")
-    else:
-        rows = sparse.csr_matrix(np.asarray(table), dtype=np.float64)
-    if index is None:
-        return rows
-    nothing = sparse.csr_matrix((1, len(columns)))
-    return sparse.vstack([rows, nothing], format="csr")[index]  # -1 takes the last
+    beside, numbers = [], []
+    for columns, table, index in blocks:
+        if not len(columns):
+            continue
+        if table is not None and index is not None and len(table) > len(index):  # only the rows that are used
+            table, index = np.where(index[:, None] < 0, 0, table[index]), None
+        if table is None:
+            rows = sparse.identity(len(columns), format="csr")
+        else:
+            rows = sparse.csr_matrix(np.asarray(table), dtype=np.float64)
+        if index is not None:
+            nothing = sparse.csr_matrix((1, len(columns)))
+            rows = sparse.vstack([rows, nothing], format="csr")[index]  # -1 takes the last
+        beside.append(rows)
+        numbers.append(columns)
+    if not beside:
+        return sparse.csr_matrix((n_cells, n_weights))
+    joined = sparse.hstack(beside, format="csr")
+    number = np.concatenate(numbers).astype(joined.indices.dtype)[joined.indices]
+    return sparse.csr_matrix((joined.data, number, joined.indptr), shape=(n_cells, n_weights))
 
 
-def _product_with(matrix: Any, device: str) -> Callable[[Tensor], Tensor]:
-    """Return a function that multiplies a scipy matrix by a vector on the device."""
+def both_ways(matrix: Any, device: str) -> tuple[Any, Any]:
+    """Return a scipy matrix and its transpose, as they are multiplied on a device."""
+    if device == "cpu":  # torch is no faster here, and has no such product where it was built without MKL
+        return matrix, matrix.T
+    return sparse_tensor(matrix, device), sparse_tensor(matrix.T, device)
+
+
+def product(matrix: Any, vector: Tensor) -> Tensor:
+    """Multiply what `both_ways` returned by a vector on its device."""
     import torch
 
-    if device == "cpu":  # torch is no faster here, and has no such product where it was built without MKL
-        return lambda vector: torch.from_numpy(matrix @ vector.numpy())
-    there = sparse_tensor(matrix, device)
-    return lambda vector: there @ vector
+    return matrix @ vector if isinstance(matrix, torch.Tensor) else torch.from_numpy(matrix @ vector.numpy())
+
+
+def in_parts(matrix: Any) -> tuple[Any, np.ndarray]:
+    """Return a scipy matrix with rows cut into rows of at most `_TERMS` entries, and the row that each is of."""
+    from scipy import sparse
+
+    entries = np.diff(matrix.indptr)
+    counts = -(-entries // _TERMS)
+    row = np.repeat(np.arange(len(entries)), counts)
+    part = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
+    begin = np.append(matrix.indptr[row] + _TERMS * part, matrix.nnz)
+    shape = len(row), matrix.shape[1]
+    return sparse.csr_matrix((matrix.data, matrix.indices, begin), shape=shape), row
 
 
 def sparse_tensor(matrix: Any, device: str) -> Tensor:
     """Return a scipy matrix as compressed rows of PyTorch."""
     import torch
 
-    rows = matrix.tocsr()
+    rows = matrix.tocsr(copy=True)
+    rows.sum_duplicates()  # PyTorch requires columns in order, each once
     starts, columns, values = (torch.as_tensor(x, device=device) for x in (rows.indptr, rows.indices, rows.data))
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta")
@@ -227,7 +248,6 @@ def node_scores(grid: Grid, scorer: Scorer, back: Scorer | None = None) -> list[
         for _ in zip_longest(*map(_forgetting, seen, steps)):
             part.forget_shared()
     grid.forget(everything=True)
-    grid.forget_shared()
     return scores
 
 
@@ -251,14 +271,14 @@ class Scorer:
         self._columns: dict[tuple[str, tuple[str, ...]], np.ndarray] = {}
         self.known_pairs = KnownPairs()
         self._tables: dict[int, tuple[np.ndarray, ...]] = {}
+        of_words: dict[WordKey, list[WordFamily]] = {}  # by what makes two tokens the same word for them
+        for family in features.node:
+            if isinstance(family, WordFamily):
+                of_words.setdefault(family.key, []).append(family)
         self._signals = []
-        for number, (key, families) in enumerate(features.by_word_key().items()):
+        for number, (key, families) in enumerate(of_words.items()):
             compute = partial(self._word_scores, families)
             self._signals.append(Signal(("score", id(self), number), key, compute, np.float64))
-
-    def has(self, names: Sequence[str], weights: np.ndarray) -> bool:
-        """Return whether these are still its weights; training changes them in place."""
-        return names is self.names and np.array_equal(weights, self.weights)
 
     def edges(self, layout: Layout) -> list[np.ndarray]:
         """Return the scores of the edges, starts and ends of a layout."""
@@ -271,14 +291,12 @@ class Scorer:
             link += grid.per_cell(signal, directed=True)
         yield
         for family in self._features.node:
-            self._add_family(family, grid, null, link)
+            parts = family(grid)
+            for total, blocks in ((null, parts.null), (link, parts.link)):
+                for block in blocks:
+                    self._add(total, family.name, checked(family.name, block, len(total)))
+            del parts, blocks, block  # before the next family's are computed
             yield
-
-    def _add_family(self, family: NodeFamily, grid: Grid, null: np.ndarray, link: np.ndarray) -> None:
-        blocks = family(grid)
-        for total, part in ((null, blocks.null), (link, blocks.link)):
-            for block in part:
-                self._add(total, family.name, checked(family.name, block, len(total)))
 
     def _word_scores(self, families: Sequence[WordFamily], pairs: WordPairs) -> np.ndarray:
         """Return [U] the scores of word pairs by themselves."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,63 +20,45 @@ from ..errors import ConfigError
 from ..types import Alignment, Link
 
 
-class StateSpace(Protocol):
-    """`reach`: the continuations of two states differ by a factor of at most e^(reach * spread of transitions)."""
+class StateSpace:
+    """The plain space: states 0 to n, and a score for every step from one to another.
 
-    reach: int
+    `reach`: the continuations of two states differ by a factor of at most e^(reach * spread of transitions).
+    """
+
+    reach = 1
 
     def size(self, n: Any) -> Any:
         """Return the number of states."""
-        ...
+        return n + 1
 
     def edges(self, n: Any) -> Any:
         """Return how many transitions have a score of their own."""
-        ...
+        return (n + 1) ** 2
 
     def column(self, n: Any, state: Any) -> Any:
         """Return whose node and end score a state has: 0 for NULL's, else the position's."""
-        ...
+        return np.where(state <= n, state, -1)
 
     def edge(self, n: Any, before: Any, after: Any) -> Any:
         """Return which transition score a step has."""
-        ...
+        return np.where((before <= n) & (after <= n), before * (n + 1) + after, -1)
 
     def path(self, columns: np.ndarray, n: np.ndarray, start: np.ndarray) -> np.ndarray:
         """Return the states of consecutive paths that take these columns.
 
         `start` is where each token's path begins, `n` the length of its target.
         """
-        ...
-
-
-class Plain:
-    """States 0 to n, and a score for every step from one to another."""
-
-    reach = 1
-
-    def size(self, n: Any) -> Any:
-        return n + 1
-
-    def edges(self, n: Any) -> Any:
-        return (n + 1) ** 2
-
-    def column(self, n: Any, state: Any) -> Any:
-        return np.where(state <= n, state, -1)
-
-    def edge(self, n: Any, before: Any, after: Any) -> Any:
-        return np.where((before <= n) & (after <= n), before * (n + 1) + after, -1)
-
-    def path(self, columns: np.ndarray, n: np.ndarray, start: np.ndarray) -> np.ndarray:
         return columns
 
 
-class Remembering:
+class Remembering(StateSpace):
     """NULL remembers the last link: state n + k is NULL after position k, and 0 is NULL before any link.
 
-    A link is then scored by its jump from the last link, across any number of NULLs. The transitions of `Plain`
-    come first, then the n * n jumps from NULL after one position to another. Every NULL stays NULL by the score of
-    the step from 0 to 0. Two states that go to NULL, stay there and link the same position differ in the first and
-    in the last of these steps, hence `reach`.
+    A link is then scored by its jump from the last link, across any number of NULLs. The transitions of the plain
+    space come first, then the n * n jumps from NULL after one position to another. Every NULL stays NULL by the
+    score of the step from 0 to 0. Two states that go to NULL, stay there and link the same position differ in the
+    first and in the last of these steps, hence `reach`.
     """
 
     reach = 2
@@ -103,7 +85,7 @@ class Remembering:
         return np.where((columns == 0) & (last >= start), n + columns[last], columns)
 
 
-PLAIN, REMEMBERING = Plain(), Remembering()
+PLAIN, REMEMBERING = StateSpace(), Remembering()
 
 
 # Candidates of each linked source token, in order: (i, the j's in ascending order).

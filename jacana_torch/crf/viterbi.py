@@ -19,41 +19,45 @@ def best_paths(layout: Layout, flat: Flat) -> tuple[np.ndarray, np.ndarray]:
     """Return the column of every source token on its pair's best path (0: NULL), and the score of each path."""
     ns = arrays_of(flat[0])
     states, scores = np.zeros(layout.n_tokens, np.int64), np.zeros(len(layout.geometry.n_source))
-    nodes, steps = _readable(layout, flat[0], ns), ns.cast(step_scores(layout, flat, ns), ns.dtype(flat[0]))
+    nodes, steps = _readable(layout, flat[0], ns), ns.cast(step_scores(layout, flat, ns), flat[0].dtype)
     every = list(lanes(layout))
     # One room for all steps: fresh pages would have to be cleared for each of them.
     largest = 0
     for pack in every:
         largest = max(largest, len(pack.pairs) * pack.width**2)
-    room = ns.empty((largest,), ns.dtype(nodes)), ns.empty((largest,), ns.dtype(nodes))
+    room = ns.empty((largest,), dtype=nodes.dtype), ns.empty((largest,), dtype=nodes.dtype)
+    found, best = [ns.zeros((0,), dtype=ns.int64)], [ns.zeros((0,), dtype=nodes.dtype)]
+    tokens, pairs = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     for pack in every:
-        edge, start, end = _tables(pack, steps, ns)
-        alpha = _forward(pack, _emission(pack, nodes, ns), edge, start, room, ns)
-        states[pack.places[0]], scores[pack.pairs[:, 0]] = _way_back(pack, alpha, edge, end, ns)
-    return layout.columns(states), scores.astype(ns.dtype(nodes), copy=False)
+        emission, edge, start, end = _of_pack(pack, nodes, steps, ns)
+        alpha = _forward(pack, emission, edge, start, room, ns)
+        for kept, own in zip((found, best), _way_back(pack, alpha, edge, end, ns), strict=True):
+            kept.append(own)
+        tokens.append(pack.places[0])
+        pairs.append(pack.pairs[:, 0])
+    path, score = ns.host(ns.concatenate(found)), ns.host(ns.concatenate(best))  # what waits for the device
+    states[np.concatenate(tokens)], scores[np.concatenate(pairs)] = path, score
+    return layout.columns(states), scores.astype(score.dtype, copy=False)
 
 
 def _readable(layout: Layout, nodes: Array, ns: Arrays) -> Array:
     """Return node scores with room behind them, for rows as wide as a pack to be read."""
     widest = int(layout.space.size(layout.distinct.max(initial=0)))
-    return ns.concatenate([nodes, ns.zeros((widest + 1,), ns.dtype(nodes))])
+    return ns.concatenate([nodes, ns.zeros((widest + 1,), dtype=nodes.dtype)])
 
 
-def _emission(pack: Pack, nodes: Array, ns: Arrays) -> Array:
-    """Return [R, S] node scores; no transition leads to states that a chain does not have."""
-    out = ns.windows(nodes, pack.width, ns.index(pack.places[1]))
-    out[:, 0] = ns.take(nodes, ns.index(pack.places[0]))
+def _of_pack(pack: Pack, nodes: Array, steps: Array, ns: Arrays) -> list[Array]:
+    """Return node scores [R, S], and the edges [U, S, S], starts and ends [U, S] of the pack's target lengths.
+
+    No transition leads to states that a chain does not have.
+    """
+    emission = ns.windows(nodes, pack.width, ns.index(pack.places[1]))
+    emission[:, 0] = ns.take(nodes, ns.index(pack.places[0]))
     if pack.nulls is not None:
         first, others, _ = pack.nulls
-        ns.fill(out[:, first:], ns.index(others)[:, 0], out[:, :1])
-    return out
-
-
-def _tables(pack: Pack, steps: Array, ns: Arrays) -> list[Array]:
-    """Return the edges [U, S, S], starts and ends [U, S] of the pack's target lengths."""
-    entries = pack.layout.step_entries(pack.tables, pack.width)
-    tables = []
-    for at in entries:
+        ns.fill(emission[:, first:], emission[:, :1], where=ns.index(others)[:, 0])
+    tables = [emission]
+    for at in pack.layout.step_entries(pack.tables, pack.width):
         tables.append(ns.take(steps, ns.index(at.reshape(-1))).reshape(at.shape))
     return tables
 
@@ -73,7 +77,7 @@ def _forward(
     which, width, states, alive = ns.index(pack.table), len(pack.pairs), pack.width, pack.alive
     edge, sums = _step(room[0], states, width), _step(room[1], states, width)
     ns.take_last(table.swapaxes(0, 1).swapaxes(1, 2), which, out=edge)
-    emissions, alpha = ns.split(emission, alive), ns.empty((len(alive), states, width), ns.dtype(emission))
+    emissions, alpha = ns.split(emission, alive), ns.empty((len(alive), states, width), dtype=emission.dtype)
     if STATES_LAST * width < states:
         alpha = alpha.reshape(len(alive), width, states).swapaxes(1, 2)
     alpha[0] = (emissions[0] + ns.take(start, which)).T
@@ -90,21 +94,21 @@ def _forward(
     return alpha
 
 
-def _way_back(pack: Pack, alpha: Array, edge: Array, end: Array, ns: Arrays) -> tuple[np.ndarray, np.ndarray]:
+def _way_back(pack: Pack, alpha: Array, edge: Array, end: Array, ns: Arrays) -> tuple[Array, Array]:
     """Return [R] the states of the best paths, and [K] their scores; each predecessor is looked up again."""
     alive, states, table = pack.alive, pack.width, ns.index(pack.table)
     lane, last = ns.index(np.arange(len(pack.pairs))), ns.index(pack.lengths[:, 0] - 1)
     ends = alpha[last, :, lane] + ns.take(end, table)
     state = ns.argmax(ends)
-    scores, found = ends[lane, state], [ns.copy(state[: alive[-1]], "int64")]
+    scores, found = ends[lane, state], [ns.copy(state[: alive[-1]], ns.int64)]
     into, base = edge.swapaxes(1, 2).reshape(-1, states), table * states
     for t in range(len(alive) - 2, -1, -1):
         k = alive[t + 1]
         sums = ns.take(into, base[:k] + state[:k])
         sums += alpha[t][:, :k].T
         state[:k] = ns.argmax(sums)
-        found.append(ns.copy(state[: alive[t]], "int64"))
-    return ns.host(ns.concatenate(found[::-1])), ns.host(scores)
+        found.append(ns.copy(state[: alive[t]], ns.int64))
+    return ns.concatenate(found[::-1]), scores
 
 
 def k_best(layout: Layout, flat: Flat, k: int) -> tuple[np.ndarray, np.ndarray]:
@@ -114,14 +118,14 @@ def k_best(layout: Layout, flat: Flat, k: int) -> tuple[np.ndarray, np.ndarray]:
     """
     if k < 1:
         raise ValueError(f"k={k}: at least one path is needed")
-    flat = [NUMPY.cast(arrays_of(x).host(x), "float64") for x in flat]
+    flat = [NUMPY.cast(arrays_of(x).host(x), NUMPY.float64) for x in flat]
     states, scores = np.full((k, layout.n_tokens), -1), np.full((k, len(layout.geometry.n_source)), -np.inf)
     scores[0, layout.geometry.n_source == 0] = 0.0
     nodes, steps = _readable(layout, flat[0], NUMPY), step_scores(layout, flat, NUMPY)
     for pack in lanes(layout):
-        tables = _tables(pack, steps, NUMPY)
+        emission, *tables = _of_pack(pack, nodes, steps, NUMPY)
         edge, start, end = (table[pack.table] for table in tables)
-        found = _k_best(pack, _emission(pack, nodes, NUMPY), edge, start, end, k)
+        found = _k_best(pack, emission, edge, start, end, k)
         states[:, pack.places[0]], scores[:, pack.pairs[:, 0]] = found
     return np.where(states < 0, -1, layout.columns(np.maximum(states, 0))), scores
 

@@ -20,7 +20,7 @@ class Reliability:
 
     @property
     def error(self) -> float:
-        """The expected calibration error: the mean distance of shares from probabilities, weighted by count."""
+        """The expected calibration error: the mean distance of gold shares from probabilities, by count."""
         return float((self.count * np.abs(self.probability - self.share)).sum() / self.count.sum())
 
     @property

@@ -44,22 +44,29 @@ class Counts:
         return self.table[:, 2]
 
     @property
+    def of_pairs(self) -> np.ndarray:
+        """[3, pairs] precision, recall and whether both sets of links are equal.
+
+        An empty prediction has precision 0, and an empty gold recall 0, even if the other is empty too.
+        """
+        gold, predicted, both = self.table.T
+        equal = (both == gold) & (both == predicted)
+        return np.stack([both / np.maximum(predicted, 1), both / np.maximum(gold, 1), equal])
+
+    @property
     def precision(self) -> np.ndarray:
-        """[pairs]: an empty prediction has precision 0, even if gold is empty too."""
-        _, predicted, both = self.table.T
-        return ratio(both, predicted)
+        """[pairs]: see `of_pairs`."""
+        return np.asarray(self.of_pairs[0])
 
     @property
     def recall(self) -> np.ndarray:
-        """[pairs]: an empty gold has recall 0, even if the prediction is empty too."""
-        gold, _, both = self.table.T
-        return ratio(both, gold)
+        """[pairs]: see `of_pairs`."""
+        return np.asarray(self.of_pairs[1])
 
     @property
     def exact(self) -> np.ndarray:
         """[pairs]: whether the two sets of links are equal; two empty ones are."""
-        gold, predicted, both = self.table.T
-        return np.asarray((both == gold) & (both == predicted))
+        return np.asarray(self.of_pairs[2] == 1)
 
     def take(self, rows: np.ndarray) -> Counts:
         """The counts of some pairs, in any order and with repetitions."""
@@ -125,13 +132,13 @@ class Score:
         if not pairs:
             raise JacanaError("there are no pairs to score: is the gold file empty?")
         gold, predicted, both = counts.table.sum(axis=0).tolist()
-        precision, recall = float(counts.precision.mean()), float(counts.recall.mean())
+        precision, recall, exact = counts.of_pairs.mean(axis=1).tolist()
         micro_precision, micro_recall = both / max(predicted, 1), both / max(gold, 1)
         return cls(
             precision=precision,
             recall=recall,
             f1=harmonic_mean(precision, recall),
-            exact=float(counts.exact.mean()),
+            exact=exact,
             micro_precision=micro_precision,
             micro_recall=micro_recall,
             micro_f1=harmonic_mean(micro_precision, micro_recall),
@@ -186,8 +193,3 @@ def alignment_error_rate(gold: Sequence[Alignment], predicted: Sequence[Alignmen
 def harmonic_mean(precision: float, recall: float) -> float:
     """F1; 0 if both are 0."""
     return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
-
-
-def ratio(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
-    """part / whole, 0 where `whole` is 0."""
-    return np.asarray(np.divide(part, whole, out=np.zeros(np.shape(part)), where=whole > 0))

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import JacanaError
-from .scores import Counts, ratio
+from .scores import Counts
 
 METRICS = ("precision", "recall", "f1", "exact", "micro_precision", "micro_recall", "micro_f1")
 ROUNDS = 10_000
@@ -69,19 +69,20 @@ def intervals(counts: Counts, rounds: int = ROUNDS, seed: int = 1) -> dict[str, 
 
 def _columns(counts: Counts) -> np.ndarray:
     """[pairs, 6] the columns whose sums determine every metric."""
-    return np.column_stack([counts.precision, counts.recall, counts.exact, counts.table]).astype(float)
+    return np.column_stack([*counts.of_pairs, counts.table]).astype(float)
 
 
 def _metrics(sums: np.ndarray, pairs: int) -> np.ndarray:
     """[..., 7] the metrics, in the order of METRICS, of [..., 6] sums of columns."""
     precision, recall, exact = (sums[..., k] / pairs for k in range(3))
     gold, predicted, both = (sums[..., k] for k in range(3, 6))
-    micro = ratio(both, predicted), ratio(both, gold)
+    micro = both / np.maximum(predicted, 1), both / np.maximum(gold, 1)
     return np.stack([precision, recall, _f1(precision, recall), exact, *micro, _f1(*micro)], axis=-1)
 
 
 def _f1(precision: np.ndarray, recall: np.ndarray) -> np.ndarray:
-    return ratio(2 * precision * recall, precision + recall)
+    both = precision + recall
+    return np.asarray(np.divide(2 * precision * recall, both, out=np.zeros(np.shape(both)), where=both > 0))
 
 
 def _randomised(one: np.ndarray, other: np.ndarray, observed: np.ndarray, rounds: int, seed: int) -> np.ndarray:

@@ -7,7 +7,7 @@ position; what it is asked for is computed then, most of it for all tokens of th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cached_property
+from functools import cache, cached_property, partial
 from itertools import islice
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary, ref
@@ -18,12 +18,15 @@ from ..crf.arrays import NUMPY
 from ..crf.kernel import posteriors, step_scores
 from ..crf.scores import LONGEST_KEPT, LinearScores, RawBlock, Scorer
 from ..crf.viterbi import best_paths
+from ..features.families.attachment import parsed_heads
 from ..features.featureset import blocks_of, checked
 from ..features.grid import Grid, grids
+from ..features.titles import Titles
 from ..types import Alignment, SentencePair
 from ..util.geometry import Geometry
 from .alternatives import Alternatives
-from .explanation import Choice, Explanation, Margin, Moved, Reasons, Step, summed
+from .choices import Choice, Margin, Moved, Reasons, Step, summed
+from .explanation import Explanation
 
 if TYPE_CHECKING:
     from ..aligners.crf import Crf
@@ -43,6 +46,8 @@ def explained(
     symmetrizer: str | None = None,
 ) -> Iterator[Explanation]:
     """Yield the explanation of each pair, in order, given how the aligner aligns pairs."""
+    names = forward.features.names
+    titles = Titles([*forward.features.node, *forward.features.edge])
     waiting = iter(pairs)
     while some := list(islice(waiting, AT_ONCE)):
         directions: list[tuple[Chain, ...]] = [()] * len(some)
@@ -53,7 +58,9 @@ def explained(
             for place, *of_pair in zip(places, *sides, strict=True):
                 directions[place] = tuple(of_pair)
         for pair, alignment, own in zip(some, align(some), directions, strict=True):
-            yield Explanation(pair, alignment, own, symmetrizer, "" if own else NO_WORDS)
+            note = "" if own else NO_WORDS
+            heads = cache(partial(parsed_heads, pair)) if "attachment" in names else None
+            yield Explanation(pair, alignment, own, symmetrizer, note, titles, heads)
 
 
 def chains(crf: Crf, grid: Grid, name: str) -> list[Chain]:
@@ -229,6 +236,7 @@ class Chain:
         path = self._path if chosen else self._alternatives.path(token, state, self._path)
         competitor = self._alternatives.competitor(token, same) if chosen else best
         other = None if competitor is None else int(self._column[competitor])
+        candidate = self._candidate(token, position)
         if not self.known:
             self._features.look_up_likely()
         return Choice(
@@ -243,7 +251,17 @@ class Chain:
             rival=None if other is None else _position(other),
             rival_posterior=0.0 if other is None else float(self.posterior[token, other]),
             margin=None if competitor is None else self._margin(token, path, competitor),
+            candidate=candidate,
+            candidate_posterior=0.0 if candidate is None else float(self.posterior[token, candidate + 1]),
+            unlinked=float(self.posterior[token, NULL]),
         )
+
+    def _candidate(self, token: int, position: int | None) -> int | None:
+        """Return the most probable position but this one and NULL; None if there is no other."""
+        row = self.posterior[token, 1:].copy()
+        if position is not None:
+            row[position] = -1.0
+        return int(row.argmax()) if row.max(initial=-1.0) >= 0 else None
 
     def _margin(self, token: int, here: np.ndarray, competitor: int) -> Margin:
         state, best = int(here[token]), int(self._path[token])

@@ -3,35 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from textwrap import wrap
 
-from .explanation import Choice, Explanation, LinkExplanation, Reasons
+from ..features.titles import Titles
+from .choices import Choice, Reasons
+from .explanation import Explanation, LinkExplanation
+from .facts import percent
+from .groups import REST, Group, bars
 
 BAR = 12  # characters of the longest bar
-TITLES = {  # of feature families; others keep their names
-    "string": "spelling",
-    "position": "place in the sentence",
-    "context": "neighbours",
-    "distortion": "jump",
-    "pos": "tags",
-    "wordnet": "WordNet",
-    "distsim": "word vectors",
-    "dependency": "parse",
-    "attachment": "approximate parse",
-    "contextual": "meaning in the sentence",
-    "ppdb": "paraphrases",
-    "ner": "names",
-    "kinds": "neighbours of such words",
-    "sultan": "Sultan et al.",
-}
+WIDTH = 115
 
 
-def feature_text(feature: str) -> str:
-    """Describe a feature: `wordnet.verb_group` becomes `WordNet: verb group`."""
-    family, _, name = feature.partition(".")
-    return f"{TITLES.get(family, family)}: {name.replace('_', ' ')}" if name else feature
-
-
-def explanation_text(explanation: Explanation, top: int = 3) -> str:
+def explanation_text(explanation: Explanation, top: int = 3, details: bool = False) -> str:
     """Describe every link of an alignment, then list the words without links."""
     pair = explanation.pair
     sides = (("source", pair.source.tokens), ("target", pair.target.tokens))
@@ -39,61 +23,105 @@ def explanation_text(explanation: Explanation, top: int = 3) -> str:
     if explanation.note:
         lines += ["", explanation.note]
     for link in explanation.links():
-        lines += ["", link_text(link, top)]
+        lines += ["", link_text(link, top, details) if details else _short_text(link)]
     unlinked = []
     for side, (name, tokens) in enumerate(sides):
         covered = {link[side] for link in explanation.alignment.all_links}
         if alone := [f"{k}:{token}" for k, token in enumerate(tokens) if k not in covered]:
             unlinked.append(f"{name} words without a link: {' '.join(alone)}")
-    return "\n".join([*lines, *(["", *unlinked] if unlinked else [])])
+    lines += ["", *unlinked] if unlinked else []
+    return "\n".join([*lines, *method_lines(explanation)])
 
 
-def link_text(link: LinkExplanation, top: int = 8) -> str:
-    """Describe two words, linked or not: the verdict, then the choice of each direction."""
-    assert link.pair is not None
-    source, target = link.pair.source.tokens, link.pair.target.tokens
-    state = "linked" if link.linked else "not linked"
-    sure = "" if link.confidence is None else f", confidence {link.confidence:.3f}"
-    verdict = f"; {link.verdict}" if link.verdict and link.choices else ""
-    lines = [f"{link.source}-{link.target}  {source[link.source]} = {target[link.target]}: {state}{sure}{verdict}"]
-    for choice in link.choices:
-        own, other = (source, target) if choice.direction == "forward" else (target, source)
-        lines += [f"  {line}" for line in _choice_lines(choice, own, other, top)]
+def method_lines(explanation: Explanation) -> list[str]:
+    """Say how contributions were computed, and what they add up to."""
+    return ["", *wrap(explanation.method, WIDTH)] if explanation.method and explanation.alignment.all_links else []
+
+
+def _short_text(link: LinkExplanation) -> str:
+    """Describe a link in two lines: the sentence, and the strongest groups."""
+    sure = "" if link.confidence is None else f"  {percent(link.confidence)}"
+    lines = [f"{link.source}-{link.target}{sure}  {link.reason or _words(link)}"]
+    if link.groups:
+        lines.append(f"     {_amounts(bars(link.groups))}")
     return "\n".join(lines)
 
 
-def _choice_lines(choice: Choice, own: Sequence[str], other: Sequence[str], top: int) -> list[str]:
-    took, margin = _place(choice.position, other), choice.margin
-    lines = [f"{choice.direction}: {own[choice.token]} takes {took}, probability {choice.posterior:.3f}"]
+def _amounts(groups: Sequence[Group]) -> str:
+    shown = ", ".join(f"{group.title} {group.sum:+.1f}" for group in groups)
+    return f"{sum(group.sum for group in groups):+.1f} = {shown}"
+
+
+def link_text(link: LinkExplanation, top: int = 8, details: bool = False) -> str:
+    """Describe two words, linked or not: the sentence, the groups, and what was compared in each direction."""
+    state = "linked" if link.linked else "not linked"
+    sure = "" if link.confidence is None else f", probability {percent(link.confidence)}"
+    verdict = f"; {link.verdict}" if link.verdict and link.choices else ""
+    lines = [f"{link.source}-{link.target}  {link.reason or _words(link)}", f"  {state}{sure}{verdict}"]
+    lines += _group_lines(link.groups, link.total)
+    assert link.whole is not None
+    if details and link.cells:
+        lines += [f"  {_amounts(link.cells)}: the network's part, by the words that it reads"]
+    sides = link.whole.pair.source.tokens, link.whole.pair.target.tokens
+    for choice in link.choices:
+        own, other = sides if choice.direction == "forward" else sides[::-1]
+        lines.append(f"  {choice.direction}: {choice.compared(own, other)}")
+        if details:
+            lines += [f"  {line}" for line in _detail_lines(choice, own, other, top, link.titles)]
+    return "\n".join(lines)
+
+
+def _words(link: LinkExplanation) -> str:
+    assert link.whole is not None
+    return f"{link.whole.pair.source.tokens[link.source]} = {link.whole.pair.target.tokens[link.target]}"
+
+
+def _group_lines(groups: Sequence[Group], total: str) -> list[str]:
+    shown = bars(groups)
+    largest = max((abs(group.sum) for group in shown), default=1.0) or 1.0
+    lines = []
+    for group in shown:
+        others = f" ({', '.join(detail.title for detail in group.details)})" if group.title == REST else ""
+        spread = f" ± {group.spread:.2f}" if group.spread else ""
+        lines.append(f"  {_bar(group.sum, largest)} {group.title}{spread}{others}")
+    if lines:
+        lines.append(f"  {sum(group.sum for group in groups):+7.2f} {'':{BAR}} in all: {total}")
+    return lines
+
+
+def _detail_lines(choice: Choice, own: Sequence[str], other: Sequence[str], top: int, titles: Titles) -> list[str]:
+    margin = choice.margin
+    lines = _reason_lines(
+        f"score {choice.score:+.2f} of {_place(choice.position, other)}", choice.reasons, top, titles
+    )
     if margin is not None:
-        won = f"wins by {margin.value:.2f} over" if choice.chosen else f"loses by {-margin.value:.2f} to"
-        lines[0] += f"; {won} {_place(choice.rival, other)} ({choice.rival_posterior:.3f})"
-    lines += _reason_lines(f"score {choice.score:+.2f}", choice.reasons, top)
-    if margin is not None:
-        lines += _reason_lines(f"margin {margin.value:+.2f}", margin.own, top)
+        heading = f"difference {margin.own.total:+.2f} to {_place(choice.rival, other)}"
+        lines += _reason_lines(heading, margin.own, top, titles)
         if margin.transitions:
-            lines += _reason_lines(f"steps {margin.transitions.total:+.2f}", margin.transitions, top)
+            heading = f"difference {margin.transitions.total:+.2f} of the steps between links"
+            lines += _reason_lines(heading, margin.transitions, top, titles)
         for moved in margin.moved[:top]:
             there = f"{_place(moved.here, other)}, not {_place(moved.there, other)}"
             lines.append(f"  {moved.difference:+7.2f}  {own[moved.token]} takes {there}")
     return lines
 
 
-def _reason_lines(heading: str, reasons: Reasons, top: int) -> list[str]:
+def _reason_lines(heading: str, reasons: Reasons, top: int, titles: Titles) -> list[str]:
     shown, rest = reasons[:top], reasons[top:]
     largest = max((abs(reason.contribution) for reason in shown), default=1.0) or 1.0
     lines = [f"  {heading}"]
     for reason in shown:
-        size = max(1, round(BAR * abs(reason.contribution) / largest))
-        bar = ("#" if reason.contribution > 0 else "-") * size
-        lines.append(
-            f"  {reason.contribution:+7.2f} {bar:{BAR}} {feature_text(reason.feature)} "
-            f"({reason.value:.3g} x {reason.weight:.2f})"
-        )
+        bar, title = _bar(reason.contribution, largest), titles[reason.feature].text
+        lines.append(f"  {bar} {title} ({reason.value:.3g} x {reason.weight:.2f})")
     if rest:
         lines.append(f"  {sum(reason.contribution for reason in rest):+7.2f} {'':{BAR}} {len(rest)} more")
     return lines
 
 
+def _bar(amount: float, largest: float) -> str:
+    bar = ("#" if amount > 0 else "-") * max(1, round(BAR * abs(amount) / largest))
+    return f"{amount:+7.2f} {bar:{BAR}}"
+
+
 def _place(position: int | None, tokens: Sequence[str]) -> str:
-    return "no word" if position is None else f"{tokens[position]} ({position})"
+    return "no link" if position is None else f"{tokens[position]} ({position})"

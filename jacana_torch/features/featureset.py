@@ -16,7 +16,6 @@ from ..types import SentencePair, resources_of
 from ..util.build import Items
 from .api import Block, EdgeFamily, GapFamily, NodeBlocks, NodeFamily, Table, WordFamily, prefixed
 from .grid import Grid
-from .words import WordKey
 
 Blocks = tuple[Block, ...]
 # What aligners take: families by name; None for one that is turned off.
@@ -140,20 +139,25 @@ class FeatureSet:
             ):
                 raise ConfigError(f"the feature family {edge.name!r} has no column {min(wrong)[:60]!r}")
 
-    def by_word_key(self) -> dict[WordKey, list[WordFamily]]:
-        """The word families, by what makes two tokens the same word for them."""
-        found: dict[WordKey, list[WordFamily]] = {}
-        for family in self.node:
-            if isinstance(family, WordFamily):
-                found.setdefault(family.key, []).append(family)
-        return found
-
     def __call__(self, pairs: Sequence[SentencePair]) -> FeatureBatch:
         """Compute all features of the pairs; fastest if they come in order of target length."""
         grid = Grid(pairs)
         parts = []
         for _, part in grid.parts():
-            parts.append(_compact(self.node, part))
+            of_part = []
+            for family in self.node:
+                blocks, sides = family(part), []
+                for some, size in ((blocks.link, part.n_cells), (blocks.null, part.n_tokens)):
+                    side = []
+                    for block in some:  # without the rows of places where there is no cell
+                        checked(family.name, block, size)
+                        if block.table is not None and block.index is not None and len(block.table) > size:
+                            rows = np.where(block.index[:, None] < 0, 0, block.table[block.index])
+                            block = Block(block.names, rows.astype(block.table.dtype, copy=False))
+                        side.append(block)
+                    sides.append(tuple(side))
+                of_part.append(NodeBlocks(*sides))
+            parts.append(of_part)
         link: list[Block] = []
         null: list[Block] = []
         for family, of_parts in zip(self.node, zip(*parts, strict=True), strict=True):
@@ -163,8 +167,8 @@ class FeatureSet:
             null += _named(family.name, nulls, grid.n_tokens)
         edge, start, end = {}, {}, {}
         for n in np.unique(grid.n_target).tolist():
-            blocks = self.edge_blocks(n)
-            edge[n], start[n], end[n] = blocks["edge"], blocks["start"], blocks["end"]
+            steps = self.edge_blocks(n)
+            edge[n], start[n], end[n] = steps["edge"], steps["start"], steps["end"]
         return FeatureBatch(grid.n_source, grid.n_target, tuple(link), tuple(null), edge, start, end)
 
     def edge_blocks(self, n_target: int) -> dict[str, Blocks]:
@@ -243,38 +247,13 @@ def join(blocks: Sequence[Block]) -> Block:
             table[:, columns] = np.asarray(block.table)
         if block.index is not None:
             if dense:
-                table = _expanded(table, block.index)
+                table = np.where(block.index[:, None] < 0, 0, table[block.index])
             index.append(np.where(block.index < 0, -1, block.index + n_rows))
         n_rows += len(table)
         tables.append(np.asarray(table))
     if not tables:
         return Block(names, None, np.concatenate(index))
     return Block(names, np.concatenate(tables), None if dense else np.concatenate(index))
-
-
-def _expanded(table: Table, index: np.ndarray) -> np.ndarray:
-    """[C, K] a row for each cell, of zeros where the index is -1."""
-    rows = table[index]
-    rows[index < 0] = 0
-    return rows
-
-
-def _compact(families: Iterable[NodeFamily], part: Grid) -> list[NodeBlocks]:
-    """Each family's blocks of a part, without the rows of places where there is no cell."""
-    found = []
-    for family in families:
-        blocks = family(part)
-        sides = []
-        for some, size in ((blocks.link, part.n_cells), (blocks.null, part.n_tokens)):
-            side = []
-            for block in some:
-                checked(family.name, block, size)
-                if block.table is not None and block.index is not None and len(block.table) > size:
-                    block = Block(block.names, _expanded(block.table, block.index))
-                side.append(block)
-            sides.append(tuple(side))
-        found.append(NodeBlocks(*sides))
-    return found
 
 
 def _word_blocks(family: NodeFamily, grid: Grid) -> Blocks:

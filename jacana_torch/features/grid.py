@@ -7,9 +7,9 @@ pairs, and a memo for what several families need. `parts` cuts it into pieces th
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, lru_cache
 from itertools import chain
 from operator import attrgetter
 from typing import Any, TypeVar
@@ -18,8 +18,7 @@ import numpy as np
 
 from ..errors import PairError
 from ..types import SentencePair
-from ..util.geometry import Geometry, Ints
-from .padded_grid import PaddedGrid
+from ..util.geometry import Geometry, Ints, PaddedGrid
 from .words import KnownPairs, Lexicon, Signal, WordKey, WordPairs
 
 T = TypeVar("T")
@@ -33,17 +32,24 @@ WIDEST = 1.5  # width of the widest pair of a part, as a multiple of the first o
 class WordTable:
     """The words of a grid under one key, and the distinct pairs of them that its cells hold.
 
-    `source` [Ts] and `target` [Tt] are the word of each token, as numbers in the lexicon.
+    `source` [Ts] and `target` [Tt] are the word of each token, as numbers in the lexicon. `cells` are twice
+    [C], the source and the target token of each cell; of a flipped grid, the other grid's table, and its cells in
+    this grid's order.
     """
 
     lexicon: Lexicon
     source: Ints
     target: Ints
-    find_pairs: Callable[[], tuple[WordPairs, Ints]] = field(repr=False)
+    cells: tuple[Ints | WordTable, Ints] = field(repr=False)  # not the grid: a cycle would keep its memory
 
     @cached_property
     def _pairs_and_cell(self) -> tuple[WordPairs, Ints]:
-        return self.find_pairs()
+        rows, columns = self.cells
+        if isinstance(rows, WordTable):
+            return rows.pairs.flipped(), rows.cell[columns]
+        size = max(len(self.lexicon), 1)
+        code, cell = np.unique(self.source[rows] * size + self.target[columns], return_inverse=True)
+        return WordPairs(self.lexicon, code // size, code % size), cell
 
     @property
     def pairs(self) -> WordPairs:
@@ -132,16 +138,20 @@ class Grid(Geometry):
         return (names if flipped == self.is_flipped else tuple(map(_other_side, names))), table
 
     def forget(self, everything: bool = False) -> None:
-        """Forget what families computed for this side alone, or all but what most of them read.
+        """Forget what families computed for this side alone, but for what most of them read; or `everything`.
 
-        That is: numbers of words, layout, similarities. What is asked for again is computed again.
+        Most read numbers of words, the layout and similarities. What is asked for again is computed again.
         """
+        if everything:
+            self._memo = {}
+            self._shared.clear()
+            return
         kept = {}
         for key, value in self._memo.items():
             often = isinstance(key, WordKey) or key == ("padded", MARGIN)
             if isinstance(key, Signal):
                 often = not self.is_flipped and value.dtype.itemsize < 8
-            if often and not everything:
+            if often:
                 kept[key] = value
         self._memo = kept
 
@@ -153,31 +163,24 @@ class Grid(Geometry):
 
     def words(self, key: WordKey) -> WordTable:
         """The words of all tokens under a key, and the distinct pairs of them."""
-        return self.memo(key, partial(self._words, key))
-
-    def _words(self, key: WordKey) -> WordTable:
-        if self._mirror is not None:
-            by_column, seen = self._mirror.by_column, self._mirror.words(key)
-            flip = lambda: (seen.pairs.flipped(), seen.cell[by_column])  # noqa: E731
-            return WordTable(seen.lexicon, seen.target, seen.source, flip)
-        if self._whole is not None:
-            whole, pairs = self._whole
-            words, (of_source, of_target, _) = whole.words(key), whole.spans(pairs)
-            lexicon, source, target = words.lexicon, words.source[of_source], words.target[of_target]
-        else:
-            sides = map(attrgetter("source"), self.pairs), map(attrgetter("target"), self.pairs)
-            sentences = list(chain.from_iterable(sides))
-            distinct, number = key.words(sentences)
-            lexicon = Lexicon(distinct) if self.known is None else self.known.lexicon(key, distinct, number)
-            source, target = number[: self.n_tokens], number[self.n_tokens :]
-        rows, columns = self.source_token, self.target_token  # not self: a cycle would keep the grid's memory
-
-        def find_pairs() -> tuple[WordPairs, Ints]:
-            size = max(len(lexicon), 1)
-            code, cell = np.unique(source[rows] * size + target[columns], return_inverse=True)
-            return WordPairs(lexicon, code // size, code % size), cell
-
-        return WordTable(lexicon, source, target, find_pairs)
+        if key not in self._memo:
+            if self._mirror is not None:
+                seen = self._mirror.words(key)
+                words = WordTable(seen.lexicon, seen.target, seen.source, (seen, self._mirror.by_column))
+            elif self._whole is not None:
+                whole, pairs = self._whole
+                seen, (source, target, _) = whole.words(key), whole.spans(pairs)
+                cells = self.source_token, self.target_token
+                words = WordTable(seen.lexicon, seen.source[source], seen.target[target], cells)
+            else:
+                sides = map(attrgetter("source"), self.pairs), map(attrgetter("target"), self.pairs)
+                distinct, number = key.words(list(chain.from_iterable(sides)))
+                lexicon = Lexicon(distinct) if self.known is None else self.known.lexicon(key, distinct, number)
+                cells = self.source_token, self.target_token
+                words = WordTable(lexicon, number[: self.n_tokens], number[self.n_tokens :], cells)
+            self._memo[key] = words
+        found: WordTable = self._memo[key]
+        return found
 
     def per_cell(self, signal: Signal, directed: bool = False) -> np.ndarray:
         """[C] the signal of the two words of each cell; the same from either side unless `directed`."""
@@ -239,10 +242,25 @@ class Grid(Geometry):
             first, used = last, int(places[last - 1])
 
 
+_SWAPPED = {"row": "column", "column": "row", "source": "target", "target": "source"}
+
+
 @lru_cache(maxsize=1024)
 def _other_side(name: str) -> str:
-    swapped = {"row": "column", "column": "row", "source": "target", "target": "source"}
-    return re.sub("row|column|source|target", lambda found: swapped[found[0]], name)
+    parts = re.split("(row|column|source|target)", name)
+    return "".join(map(_SWAPPED.get, parts, parts))
+
+
+def table_of(columns: Mapping[str, np.ndarray]) -> Named:
+    """Named columns as names and a table.
+
+    The tables are the largest arrays there are, and hold shares, margins and truth values: single precision is
+    enough. Columns are contiguous, as they are computed one by one.
+    """
+    table = np.empty((len(columns), len(next(iter(columns.values())))), dtype=np.float32)
+    for row, values in zip(table, columns.values(), strict=True):
+        row[:] = values
+    return tuple(columns), table.T
 
 
 LARGEST_PAIR = 16_000_000  # cells of one pair; the features of more would not fit into a laptop's memory

@@ -63,7 +63,7 @@ def name_spans(tokens: Sequence[str]) -> list[Span]:
 
 
 def _initials(tokens: Sequence[str], spans: Sequence[Span]) -> tuple[str, list[int]]:
-    """The initials of the words of each span, "\\n" between spans, and the position of each letter's word."""
+    """Return the initials of the words of each span, "\\n" between spans, and the position of each word."""
     letters, positions = ["\n"], [-1]
     for first, behind in spans:
         for i in range(first, behind):

@@ -68,7 +68,15 @@ def same_word(pairs: WordPairs) -> np.ndarray:
         same[u] = a.startswith(b) or b.startswith(a)
     hyphenated = pairs.lexicon.attribute("hyphen", partial(of_lower_case, _HYPHEN.search, dtype=bool))
     for u in np.flatnonzero(~same & (hyphenated[left] | hyphenated[right])).tolist():
-        same[u] = _hyphen_match(words[left[u]].lower(), words[right[u]].lower())
+        # A part of a hyphenated word against a word, or part by part.
+        one, other = words[left[u]].lower().split("-"), words[right[u]].lower().split("-")
+        if len(one) > 1 and len(other) > 1:
+            alike = [bool(a and b) and stem(a) == stem(b) for a, b in zip(one, other, strict=False)]
+            same[u] = all(alike)
+            continue
+        parts, whole = (one, other[0]) if len(one) > 1 else (other, one[0])
+        for part in filter(None, parts):
+            same[u] |= stem(part) == stem(whole)
     return same
 
 
@@ -76,18 +84,6 @@ def _start_of_stem(lower: str) -> str | None:
     """The first three letters of the stem; no shorter stem begins another."""
     start = stem(lower)[:3]
     return start if len(start) == 3 else None
-
-
-def _hyphen_match(left: str, right: str) -> bool:
-    """Algorithm 1's special cases: a part of a hyphenated word against a word, or part by part."""
-    a, b = left.split("-"), right.split("-")
-    if len(a) > 1 and len(b) > 1:
-        return all(x and y and stem(x) == stem(y) for x, y in zip(a, b, strict=False))
-    parts, other = (a, right) if len(a) > 1 else (b, left)
-    for part in parts:
-        if part and stem(part) == stem(other):
-            return True
-    return False
 
 
 @computed_once

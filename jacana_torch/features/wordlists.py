@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from functools import cached_property, lru_cache
+from collections.abc import Sequence
+from functools import lru_cache
 from threading import local
 
 import numpy as np
@@ -90,24 +90,19 @@ def variant(lower: str) -> str:
     return _VARIANTS.get(plain, plain)
 
 
-class _Stemmer(local):  # in PyPy, a stemmer belongs to one thread
-    @cached_property
-    def stem_word(self) -> Callable[[str], str]:
-        import snowballstemmer
-
-        stemmer = snowballstemmer.stemmer("english")
-        stemmer.maxCacheSize = 0  # to look a new word up takes longer than to stem it
-        stem_word: Callable[[str], str] = stemmer.stemWord
-        return stem_word
-
-
-_STEMMER = _Stemmer()
+_OF_THREAD = local()  # in PyPy, a stemmer belongs to one thread
 
 
 @lru_cache(maxsize=1 << 13)  # for a batch's new words, of which it is asked three times
 def stem(word: str) -> str:
     """The Snowball English stem of a lower-case word."""
-    return _STEMMER.stem_word(word)
+    stemmer = vars(_OF_THREAD).get("stemmer")
+    if stemmer is None:
+        import snowballstemmer
+
+        stemmer = _OF_THREAD.stemmer = snowballstemmer.stemmer("english")
+        stemmer.maxCacheSize = 0  # to look a new word up takes longer than to stem it
+    return str(stemmer.stemWord(word))
 
 
 def number_value(word: str) -> float | None:

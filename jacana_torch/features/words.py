@@ -49,9 +49,10 @@ class WordKey:
         met, number = numbered(zip(*columns, strict=True) if self.layers else columns[0])
         if self.form is None:
             return met, number
-        if self.layers:
-            met = [(self.form(token), *values) for token, *values in met]
-        words, of_met = numbered(met if self.layers else map(self.form, met))
+        made: list[Word] = [] if self.layers else list(map(self.form, met))
+        for token, *values in met if self.layers else ():
+            made.append((self.form(token), *values))
+        words, of_met = numbered(made)
         return words, of_met[number]
 
 
@@ -80,10 +81,8 @@ class KnownWords:
         self._number: dict[Word, int] = {}
         self._seen_once: set[Word] = set()
         self._columns: dict[Hashable, tuple[np.ndarray, np.ndarray]] = {}  # values, and which of them are there
-        self._mapped: defaultdict[Hashable, KnownWords] = defaultdict(KnownWords)
-
-    def is_full(self) -> bool:
-        return len(self._number) >= self._room
+        self.mapped: dict[Hashable, KnownWords] = {}  # what is known of the words that these are mapped to
+        self.is_full = False
 
     def numbers(self, words: Sequence[Word], again: np.ndarray, wait: bool = True) -> Ints:
         """[W] the number of each word, -1 for those without one.
@@ -97,15 +96,11 @@ class KnownWords:
             for k in np.flatnonzero(numbers < 0 if wait else (numbers < 0) & again).tolist():
                 if not again[k] and words[k] not in self._seen_once:
                     self._seen_once.add(words[k])
-                elif not self.is_full():
+                elif not self.is_full:
                     numbers[k] = self._number[words[k]] = len(self._number) + 1
+                    self.is_full = len(self._number) >= self._room
                     self._seen_once.discard(words[k])
         return numbers
-
-    def mapped(self, name: Hashable) -> KnownWords:
-        """What is known of the words that these are mapped to."""
-        with self._lock:
-            return self._mapped[name]
 
     def values(self, name: Hashable, words: list[Word], number: Ints, compute: Compute) -> np.ndarray:
         """[W, ...] `compute(words)`, computed of those words alone of which it is not known."""
@@ -147,24 +142,18 @@ class Lexicon:
         """[W, ...] `compute(words)`."""
         key = "attribute", name
         if key not in self._memo:
-            self._memo[key] = self._values(key, compute)
+            if self.known is None:
+                self._memo[key] = np.asarray(compute(self.words))
+            else:
+                self._memo[key] = self.known.values(name, self.words, self.number, compute)
         values: np.ndarray = self._memo[key]
         return values
-
-    def _values(self, key: tuple[str, Hashable], compute: Compute) -> np.ndarray:
-        if self.known is None:
-            return np.asarray(compute(self.words))
-        return self.known.values(key, self.words, self.number, compute)
-
-    def _objects(self, key: tuple[str, Hashable], compute: Callable[[list[Word]], Iterable[Any]]) -> list[Any]:
-        objects: list[Any] = self._values(key, partial(_as_objects, compute)).tolist()
-        return objects
 
     def named(self, name: Hashable, compute: Compute) -> tuple[tuple[str, ...], Ints]:
         """The distinct names that `compute(words)` gives, and [W] the number of each word's; -1 for None."""
         key = "named", name
         if key not in self._memo:
-            names, number = numbered(self._objects(key, compute))
+            names, number = numbered(self.attribute(key, partial(_as_objects, compute)).tolist())
             self._memo[key] = tuple(names), number
         names_and_number: tuple[tuple[str, ...], Ints] = self._memo[key]
         return names_and_number
@@ -174,7 +163,8 @@ class Lexicon:
         key = "codes", name
         if key not in self._memo:
             first: dict[Any, int] = {"": -1, None: -1}  # the first word of each value
-            code = np.fromiter(map(first.setdefault, self._objects(key, compute), count()), np.int64)
+            values = self.attribute(key, partial(_as_objects, compute)).tolist()
+            code = np.fromiter(map(first.setdefault, values, count()), np.int64)
             self._memo[key] = np.where(code < 0, -1 - np.arange(len(code)), code)
         codes: Ints = self._memo[key]
         return codes
@@ -183,10 +173,11 @@ class Lexicon:
         """The lexicon of the distinct values of `of(word)`, and [W] the number of each word's."""
         key = "mapped", name
         if key not in self._memo:
-            values, number = numbered(self._objects(key, partial(map, of)))
+            values, number = numbered(self.attribute(key, partial(_as_objects, partial(map, of))).tolist())
             lexicon = Lexicon(values)
             if self.known is not None:
-                known, again = self.known.mapped(name), np.zeros(len(values), dtype=bool)
+                known = self.known.mapped.setdefault(name, KnownWords())
+                again = np.zeros(len(values), dtype=bool)
                 again[number[self.number > 0]] = True
                 lexicon = Lexicon(values, known, known.numbers(values, again, wait=False))
             self._memo[key] = lexicon, number
@@ -269,6 +260,7 @@ AT_ONCE = 1 << 14  # word pairs that are computed together, so that they stay in
 _SCATTER = np.uint64(0x9E3779B97F4A7C15)
 
 
+@dataclass(eq=False)
 class KnownPairs:
     """Words and signals of word pairs that outlive a batch: in running text, most of them were seen before.
 
@@ -277,9 +269,8 @@ class KnownPairs:
     misspellings (20,000 pairs) and `standard` 20%, and both a fifth less memory. Threads may share it.
     """
 
-    def __init__(self) -> None:
-        self._tables: dict[WordKey, _Table] = {}
-        self._lock = RLock()
+    _tables: dict[WordKey, _Table] = field(init=False, repr=False, default_factory=dict)
+    _lock: RLock = field(init=False, repr=False, default_factory=RLock)
 
     def __reduce__(self) -> tuple[type[KnownPairs], tuple[()]]:  # another process starts its own
         return KnownPairs, ()
@@ -288,7 +279,7 @@ class KnownPairs:
         """The lexicon of a batch whose tokens are these words by `number`."""
         with self._lock:
             table = self._tables.setdefault(key, _Table())
-            if table.words.is_full():
+            if table.words.is_full:
                 table.forget()
             known = table.words
         again = np.bincount(number, minlength=len(words)) > 1
@@ -311,6 +302,7 @@ class KnownPairs:
         return {asked: asked.of(words.pairs)[words.cell]}
 
 
+@dataclass
 class _Table:
     """Signals by slot; a pair of words may have any of a few slots.
 
@@ -318,10 +310,9 @@ class _Table:
     for since it came; otherwise, the pairs there have to be asked for once more to stay.
     """
 
-    def __init__(self) -> None:
-        self.words = KnownWords()
-        self.signals: list[Signal] = []
-        self.values: dict[Signal, np.ndarray] = {}
+    words: KnownWords = field(default_factory=KnownWords)
+    signals: list[Signal] = field(default_factory=list)
+    values: dict[Signal, np.ndarray] = field(default_factory=dict)
 
     def forget(self) -> None:
         """Start anew with other words, in the same memory."""
@@ -329,45 +320,39 @@ class _Table:
             self.code[:] = 0  # first: an interruption leaves no pairs under the numbers of other words
         self.words = KnownWords()
 
-    def _allocate(self) -> None:
-        self.code = np.zeros(1 << SLOT_BITS, dtype=np.int64)  # 0 is empty
-        self.asked_again = np.zeros(1 << SLOT_BITS, dtype=bool)
-        room = map(partial(np.empty, 1 << SLOT_BITS), map(attrgetter("precision"), self.signals))
-        self.values = dict(zip(self.signals, room, strict=True))  # last: an interruption leaves all or nothing
-
     def look_up(
         self, words: WordTable, source_token: np.ndarray, target_token: np.ndarray
     ) -> dict[Signal, np.ndarray]:
         if list(self.values) != self.signals:  # a single batch needs no room
-            self._allocate()
+            self.code = np.zeros(1 << SLOT_BITS, dtype=np.int64)  # 0 is empty
+            self.asked_again = np.zeros(1 << SLOT_BITS, dtype=bool)
+            room = map(partial(np.empty, 1 << SLOT_BITS), map(attrgetter("precision"), self.signals))
+            self.values = dict(zip(self.signals, room, strict=True))  # last: an interruption leaves all or nothing
         of_word = words.lexicon.number  # below 0 if unknown, as is then the code
         code = (of_word[words.source] << 32)[source_token] | of_word[words.target][target_token]
         slot, known = self._find(code)
         self.asked_again[slot[known]] = True
-        found = {signal: values.take(slot) for signal, values in self.values.items()}
+        found = {}
+        for signal, values in self.values.items():
+            found[signal] = values.take(slot)
         cells = np.flatnonzero(~known)
         if len(cells):
             size = len(words.lexicon)
             new = (words.source * size)[source_token[cells]] + words.target[target_token[cells]]
             new, first, place = np.unique(new, return_index=True, return_inverse=True)
-            values = self._computed(words.lexicon, new // size, new % size, code[cells[first]])
-            for signal, of_new in values.items():
+            left, right, code = new // size, new % size, code[cells[first]]
+            own, computed = replace(words.lexicon, _memo={}), {}  # what is computed of words goes afterwards
+            for signal in self.values:
+                computed[signal] = np.empty(len(new), signal.precision)
+            for begin in range(0, len(new), AT_ONCE):
+                some = slice(begin, begin + AT_ONCE)
+                pairs = WordPairs(own, left[some], right[some])
+                for signal, of_new in computed.items():
+                    of_new[some] = signal.of(pairs)
+                self._keep(code, computed, some)
+            for signal, of_new in computed.items():
                 found[signal][cells] = of_new[place]
         return found
-
-    def _computed(
-        self, lexicon: Lexicon, left: np.ndarray, right: np.ndarray, code: np.ndarray
-    ) -> dict[Signal, np.ndarray]:
-        """Compute and keep all signals of some pairs; what was computed of their words goes afterwards."""
-        own = replace(lexicon, _memo={})
-        values = {signal: np.empty(len(left), signal.precision) for signal in self.values}
-        for first in range(0, len(left), AT_ONCE):
-            some = slice(first, first + AT_ONCE)
-            pairs = WordPairs(own, left[some], right[some])
-            for signal, of_pairs in values.items():
-                of_pairs[some] = signal.of(pairs)
-            self._keep(code[some], {signal: of_pairs[some] for signal, of_pairs in values.items()})
-        return values
 
     def _find(self, code: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return [C] slots, and [C] whether these hold the codes."""
@@ -381,8 +366,8 @@ class _Table:
             others = others[~there]
         return slot, known
 
-    def _keep(self, code: np.ndarray, found: dict[Signal, np.ndarray]) -> None:
-        numbered = np.flatnonzero(code > 0)
+    def _keep(self, code: np.ndarray, found: dict[Signal, np.ndarray], some: slice) -> None:
+        numbered = some.start + np.flatnonzero(code[some] > 0)
         ways = _slots(code[numbered])[:, None] ^ np.arange(WAYS)
         rank = np.where(self.code[ways] == 0, 0, 1 + self.asked_again[ways])
         best = np.take_along_axis(ways, rank.argmin(1)[:, None], 1)[:, 0]

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+import importlib
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+import sys
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import filterfalse
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from ..aligners.base import Aligner, CannotExplain, Directional, Explains, LinksOnly
 from ..annotate import Annotator
 from ..annotate.tokens import tokenize
-from ..errors import ConfigError, JacanaError, PairError, PairTypeError
+from ..errors import ConfigError, JacanaError, MissingLayer, ModelError, PairError, PairTypeError
 from ..types import PROVIDERS, Alignment, Sentence, SentencePair, resources_of
 from ..util.build import INTERNAL
 
 if TYPE_CHECKING:
     from ..explain import Explanation
+    from .stream import OnError
 
 Side = str | Sequence[str] | Sentence
 Pair = SentencePair | tuple[Side, Side]
+Result = TypeVar("Result")
 Annotate = Callable[[Sequence[SentencePair]], list[SentencePair]]
 
 _LONGEST_QUOTE = 60
@@ -52,24 +57,24 @@ class Limits:
                 f"a pair of {m} x {n} tokens is too large ({self.cells:,} cells and {self.tokens:,} tokens a side "
                 "are the limits): split it into sentences"
             )
+        given: list[tuple[str, Sequence[str]]] = []
         for name, sentence in (("source", pair.source), ("target", pair.target)):
-            self._check_tokens(name, sentence.tokens)
+            given.append((name, sentence.tokens))
             for layer, values in sentence.layers.items():
                 texts = []
                 for value in values:
                     if isinstance(value, str):
                         texts.append(value)
-                self._check_tokens(f"{name}'s layer {layer}", texts)
-
-    def _check_tokens(self, name: str, tokens: Sequence[str]) -> None:
-        try:
-            text = " ".join(tokens)
-            is_text = text.isascii() or bool(text.encode("utf-8"))
-        except (TypeError, UnicodeEncodeError):
-            is_text = False
-        if not (is_text and (len(text) <= self.letters or max(map(len, tokens)) <= self.letters)):
-            for number, token in enumerate(tokens, start=1):
-                self._check_token(f"token {number} of the {name}", token)
+                given.append((f"{name}'s layer {layer}", texts))
+        for name, tokens in given:
+            try:
+                text = " ".join(tokens)
+                is_text = text.isascii() or bool(text.encode("utf-8"))
+            except (TypeError, UnicodeEncodeError):
+                is_text = False
+            if not (is_text and (len(text) <= self.letters or max(map(len, tokens)) <= self.letters)):
+                for number, token in enumerate(tokens, start=1):
+                    self._check_token(f"token {number} of the {name}", token)
 
     def _check_token(self, name: str, token: str) -> None:
         if not isinstance(token, str):
@@ -83,7 +88,16 @@ class Limits:
             raise PairError(f"{name} is {described(token)}, with half of a surrogate pair, which is no text")
 
 
-@dataclass
+@dataclass(frozen=True)
+class Origin:
+    """What a model was loaded from: its name, the config that it is built of, and how it was trained."""
+
+    name: str
+    config: Mapping[str, Any]
+    signature: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(repr=False)
 class Model:
     """Aligns pairs of sentences.
 
@@ -94,6 +108,13 @@ class Model:
     aligner: Aligner
     annotate: Annotator | Annotate | None = None
     limits: Annotated[Limits, INTERNAL] = field(default_factory=Limits)
+    origin: Annotated[Origin | None, INTERNAL] = field(default=None, compare=False)
+
+    def __repr__(self) -> str:
+        name = f"{self.origin.name}: " if self.origin is not None else ""
+        annotate = "" if self.annotate is None else f", {type(self.annotate).__name__}"
+        reads = f"; reads {', '.join(self.resources)}" if self.resources else ""
+        return f"<Model {name}{type(self.aligner).__name__}{annotate}{reads}>"
 
     def __post_init__(self) -> None:
         if not isinstance(self.aligner, Aligner):
@@ -128,6 +149,22 @@ class Model:
         for name in self.resources:
             resources.path(name)  # raises MissingResource, which says how to install it
 
+    def save(self, directory: str | Path, overwrite: bool = False) -> Path:
+        """Write the model to a directory, from which `jacana_torch.load` reads it, completely or not at all.
+
+        A model that is there already is replaced if `overwrite` says so.
+        """
+        from .saving import CONFIG, save
+
+        if self.origin is None:
+            raise ModelError(
+                "this model was put together in Python, so nothing says what it is built of: save it with "
+                "jacana_torch.model.saving.save and its config"
+            )
+        if not overwrite and (Path(directory) / CONFIG).exists():
+            raise ModelError(f"{directory}: there is a model already; overwrite=True replaces it")
+        return save(self, directory, self.origin.config, self.origin.signature)
+
     def prepare(self, pairs: Iterable[Pair]) -> list[SentencePair]:
         """Tokenise strings, and annotate the pairs that lack a layer that the aligner reads."""
         ready = checked(pairs, self.limits)
@@ -149,7 +186,8 @@ class Model:
     ) -> list[Alignment]:
         """Align each pair, in order.
 
-        `symmetrize` names another symmetrizer than the model's own. Without `confidence`, alignments have links
+        `symmetrize` names another symmetrizer than the model's own; `posterior:0.8` links words whose probability
+        is at least 0.8. Without `confidence`, alignments have links
         alone, which is faster.
         """
         ready = self.prepare(pairs)
@@ -168,6 +206,27 @@ class Model:
             alignments.append(alignment.of(pair, explain))
         return alignments
 
+    def align_stream(
+        self,
+        pairs: Iterable[Pair],
+        batch_size: int = 1024,
+        workers: int | None = 1,
+        symmetrize: str | None = None,
+        confidence: bool = True,
+        on_error: OnError = "raise",
+    ) -> Generator[Alignment | PairError, None, None]:
+        """Align pairs as they come, in order: a generator that takes any iterable, however long.
+
+        Memory is bounded by the batches under way, three for each worker, and the input is read no further ahead.
+        `workers` are processes (None: one per CPU), as those of `jacana-torch align --workers`; where they are
+        spawned, scripts need `if __name__ == "__main__":`. Closing the generator ends them. A pair that cannot be
+        aligned raises a PairError with its number after the alignments before it; `on_error="yield"` yields the
+        error in its place.
+        """
+        from .stream import align_stream
+
+        return align_stream(self, pairs, batch_size, workers, symmetrize, confidence, on_error)
+
     def explain(self, pair: Pair, symmetrize: str | None = None) -> Explanation:
         """Say why words are linked and others are not: `.link(i, j)`, `.links()`, `.to_dict()`, `.to_text()`."""
         try:
@@ -183,7 +242,7 @@ class Model:
         """
         ready = self.prepare(pairs)
         self._check_symmetrizer(symmetrize)
-        reason = "it is not a linear model"
+        reason = "chains (Crf) and networks can be explained"
         if isinstance(self.aligner, Explains):
             try:
                 return self.aligner.explain(ready, symmetrize)
@@ -198,7 +257,8 @@ class Model:
     def _check_symmetrizer(self, symmetrize: str | None) -> None:
         if symmetrize is not None and not isinstance(self.aligner, Directional):
             raise ConfigError(
-                f"{type(self.aligner).__name__} has one direction, so there is nothing to symmetrize"
+                f"{type(self.aligner).__name__} has one direction, so there is nothing to symmetrize, and no "
+                "threshold to set"
             )
 
 
@@ -207,10 +267,14 @@ def checked(pairs: Iterable[Pair], limits: Limits) -> list[SentencePair]:
 
     Nothing has been computed by then, so a bad pair changes nothing in a model.
     """
-    if isinstance(pairs, (str, bytes, Mapping, SentencePair)) or not _is_iterable(pairs):
+    try:
+        numbered = None if isinstance(pairs, (str, bytes, Mapping, SentencePair)) else enumerate(pairs, start=1)
+    except TypeError:
+        numbered = None
+    if numbered is None:
         raise PairTypeError(f"pairs is {described(pairs)}, not a list of pairs, as in [(source, target)]")
     ready: list[SentencePair] = []
-    for number, given in enumerate(pairs, start=1):
+    for number, given in numbered:
         try:
             pair = as_pair(given)
             limits.check(pair)
@@ -220,8 +284,54 @@ def checked(pairs: Iterable[Pair], limits: Limits) -> list[SentencePair]:
     return ready
 
 
+def where_words(
+    function: Callable[[list[SentencePair]], Sequence[Result]], ready: Sequence[SentencePair | PairError]
+) -> list[Result | SentencePair | PairError]:
+    """Return what the function makes of the pairs with words; errors and pairs without words stay as they are.
+
+    A side without words has no links, and annotators need not know empty sentences.
+    """
+    results: list[Result | SentencePair | PairError] = list(ready)
+    places, worded = [], []
+    for place, pair in enumerate(ready):
+        if isinstance(pair, SentencePair) and pair.source.tokens and pair.target.tokens:
+            places.append(place)
+            worded.append(pair)
+    for place, found in zip(places, _each(function, worded), strict=True):
+        results[place] = found
+    return results
+
+
+def align_each(
+    model: Model, ready: Sequence[SentencePair | PairError], symmetrize: str | None, confidence: bool
+) -> list[Alignment | PairError]:
+    """Align prepared pairs; an error stays in its place, and a pair without words has no links."""
+    found = where_words(partial(model.align, symmetrize=symmetrize, confidence=confidence), ready)
+    return [
+        Alignment(len(each.source), len(each.target)) if isinstance(each, SentencePair) else each for each in found
+    ]
+
+
+def _each(
+    function: Callable[[list[SentencePair]], Sequence[Result]], pairs: list[SentencePair]
+) -> list[Result | PairError]:
+    """Return what the function makes of all pairs at once; an error takes the place of a pair that causes one."""
+    try:
+        return list(function(pairs)) if pairs else []
+    except PairError as error:
+        reason = error.reason
+    except MissingLayer as error:
+        reason = str(error)
+    except MemoryError as error:
+        reason = f"out of memory ({error}): split long texts"
+    if len(pairs) == 1:
+        return [PairError(reason)]
+    half = len(pairs) // 2
+    return [*_each(function, pairs[:half]), *_each(function, pairs[half:])]
+
+
 def as_pair(pair: Pair) -> SentencePair:
-    """A pair of two sides. Strings are tokenised; lists are taken as tokens."""
+    """Return a pair of two sides: strings are tokenised, lists are tokens already."""
     if isinstance(pair, SentencePair):
         for name, sentence in (("source", pair.source), ("target", pair.target)):
             if not isinstance(sentence, Sentence):
@@ -240,6 +350,8 @@ def _as_sentence(name: str, side: Side) -> Sentence:
         return side
     if isinstance(side, str):
         return Sentence(tokenize(side), text=side)
+    if (tokens := sys.modules.get("spacy.tokens")) and isinstance(side, (tokens.Doc, tokens.Span)):
+        return importlib.import_module("jacana_torch.interop.spacy").sentence_of(side)  # type: ignore[no-any-return]
     if isinstance(side, _NO_LIST) or not _is_iterable(side):
         raise PairTypeError(f"the {name} is {described(side)}, not a string or a list of tokens")
     return Sentence(tuple(side))

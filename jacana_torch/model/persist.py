@@ -12,22 +12,20 @@ import base64
 import json
 import logging
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..aligners.base import Aligner, HasColumns, ReadsNatively, State, Trainable
-from ..errors import ConfigError, JacanaError, MissingResource, ModelError
-from ..resources.catalogue import ENCODERS
+from ..errors import ConfigError, JacanaError, MissingResource, ModelError, did_you_mean
 from ..util import trust
 from ..util.build import assemble, build, check
 from ..version import __version__
 from . import untrained as systems
-from .model import Model
+from .model import Model, Origin
 from .renamed import RENAMED
 from .saving import CHECKSUMS as CHECKSUMS
 from .saving import CONFIG as CONFIG
@@ -36,10 +34,12 @@ from .saving import SIGNATURE as SIGNATURE
 from .saving import WEIGHTS as WEIGHTS
 from .saving import _write_state as _write_state
 from .saving import check_destination as check_destination
-from .saving import files_named as files_named
 from .saving import save as save
 from .saving import signed as signed
 from .saving import write_json as write_json
+
+if TYPE_CHECKING:
+    from .info import ModelInfo
 
 log = logging.getLogger(__name__)
 
@@ -59,16 +59,20 @@ _DTYPES = {
 
 
 def load(name_or_directory: str | Path, device: str = "cpu", trust_files: bool = False) -> Model:
-    """Load a model by the name of a shipped one, by that of an aligner that needs no training, or by directory.
+    """Load a model: a shipped one or an aligner that needs no training by its name, any other by its directory.
 
-    With `trust_files`, it may read any file and folder that its config names, as if JACANA_TRUST listed them.
-    The shipped models are as much a part of this package as its code: its tests check them, not each start.
+    With `trust_files`, the model may read every file and folder that its config names, as if JACANA_TRUST listed
+    them. Shipped models are checked by the package's tests, and not again when they are loaded.
     """
+    if not isinstance(device, str):
+        raise ConfigError(f"device={device!r:.60} should be text, as in cuda:1")
     directory = locate(name_or_directory)
     if not directory.is_dir() and isinstance(name_or_directory, str) and systems.path_of(name_or_directory):
-        built: Model = build(systems.model_config(name_or_directory), Model, device=device)
+        made = systems.model_config(name_or_directory)
+        built: Model = build(made, Model, device=device)
+        built.origin = Origin(name_or_directory, {"model": made})
         return built
-    config, state = read_config(directory), read_state(directory)
+    config, state = read_config(directory), _read_weights(directory / WEIGHTS)
     on_file = trust.add_file if trust_files else trust.check_file
     is_shipped = directory.parent == SHIPPED
     with _naming(directory / CONFIG):
@@ -90,7 +94,10 @@ def load(name_or_directory: str | Path, device: str = "cpu", trust_files: bool =
     except (TypeError, ValueError, AttributeError, IndexError, ArithmeticError, RuntimeError) as error:
         what = str(error)[:_MOST_MESSAGE]
         raise ModelError(f"{directory}: config and weights do not fit each other ({what}){_ADVICE}") from error
-    if read_signature(directory).get("interrupted"):
+    signature = read_signature(directory)
+    del config["format"]
+    model.origin = Origin(directory.name, config, signature)
+    if signature.get("interrupted"):
         log.warning("%s: the training of this model was interrupted; resume=%s continues", directory, directory)
     return model
 
@@ -131,8 +138,9 @@ def read_config(directory: str | Path) -> dict[str, Any]:
     """Read the config of a model directory, or raise an error that says why it is not one."""
     directory = Path(directory)
     if not directory.is_dir():
+        near = did_you_mean(directory, [*names(), *systems.names()], listed=False)
         raise ModelError(
-            f"there is no model {str(directory)!r}; shipped: {', '.join(names()) or 'none'}; "
+            f"there is no model {str(directory)!r}{near or ';'} shipped: {', '.join(names()) or 'none'}; "
             f"without training: {', '.join(systems.names()) or 'none'}"
         )
     for name in (CONFIG, WEIGHTS):
@@ -223,14 +231,22 @@ def _read_weights(path: Path) -> State:
         if not isinstance(header, dict) or not isinstance(header.get("__metadata__", {}), dict):
             raise ValueError("its header is not a JSON object")
         for name, value in header.pop("__metadata__", {}).items():
-            if name != WRITER:
-                state[name] = _words(name, value)
+            if name == WRITER:
+                continue
+            state[name] = words = _parsed(value)
+            if type(words) is not list or not set(map(type, words)) <= {str}:  # many, so no loop
+                raise ValueError(f"{name[:60]!r} is not a list of words")
+            "".join(words).encode()  # a half of a surrogate pair is no text
+        places: dict[str, tuple[int, int]] = {}
+        for name, entry in header.items():
+            first, last = entry["data_offsets"]
+            places[name] = int(first), int(last)
         used = 0
-        for name, entry in sorted(header.items(), key=_place):
+        for name in sorted(places, key=places.__getitem__):
             if name in state:
                 raise ValueError(f"{name[:60]!r} is both words and numbers")
-            state[name] = _array(name, entry, memoryview(content)[end:], used)
-            used = entry["data_offsets"][1]
+            state[name] = _array(name, header[name], memoryview(content)[end:], used)
+            used = places[name][1]
         if used != len(content) - end:
             raise ValueError(f"{len(content) - end - used} bytes belong to no array")
     except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
@@ -239,21 +255,8 @@ def _read_weights(path: Path) -> State:
     return state
 
 
-def _words(name: str, text: Any) -> list[str]:
-    words = _parsed(text)
-    if type(words) is not list or not set(map(type, words)) <= {str}:  # many, so no loop
-        raise ValueError(f"{name[:60]!r} is not a list of words")
-    "".join(words).encode()  # a half of a surrogate pair is no text
-    return words
-
-
-def _place(item: tuple[str, Any]) -> tuple[int, int]:
-    begin, end = item[1]["data_offsets"]
-    return int(begin), int(end)
-
-
 def _array(name: str, entry: dict[str, Any], data: memoryview, begin: int) -> np.ndarray:
-    """The array of an entry of the header, which has to begin there."""
+    """Return the array of an entry of the header, which has to start at `begin`."""
     dtype, shape, place = entry["dtype"], entry["shape"], entry["data_offsets"]
     if dtype not in _DTYPES:
         raise ValueError(f"{name[:60]!r} is in {str(dtype)[:20]}; models have {', '.join(_DTYPES)}")
@@ -285,30 +288,15 @@ def trained_on(directory: str | Path) -> frozenset[int]:
 # The models of the package
 
 
-@dataclass(frozen=True)
-class ModelInfo:
-    """A model of the package, as `jacana-torch models` lists it; `size` is in bytes."""
-
-    name: str
-    path: Path
-    description: str
-    resources: tuple[str, ...]
-    size: int
-    signature: Mapping[str, Any]
-
-    @property
-    def quick(self) -> bool:
-        """Whether it reads no pretrained encoder. Those need an extra, and are many times slower."""
-        return not ENCODERS.intersection(self.resources)
-
-
 def names() -> list[str]:
     """The names of the shipped models."""
     return sorted(p.name for p in SHIPPED.iterdir() if (p / CONFIG).is_file()) if SHIPPED.is_dir() else []
 
 
 def shipped() -> list[ModelInfo]:
-    """The shipped models, the best first: those that read most resources."""
+    """Return the shipped models. The first one reads most resources, and is the best."""
+    from .info import ModelInfo
+
     infos = []
     for name in names():
         path = SHIPPED / name
@@ -321,6 +309,8 @@ def shipped() -> list[ModelInfo]:
 
 def untrained() -> list[ModelInfo]:
     """The aligners that need no training."""
+    from .info import ModelInfo
+
     infos = []
     for name in systems.names():
         model, path = build(systems.model_config(name)), systems.path_of(name)
@@ -330,7 +320,7 @@ def untrained() -> list[ModelInfo]:
 
 
 def best_available() -> str:
-    """The name of the best shipped model whose resources are installed, and which reads no encoder."""
+    """The name of the best shipped model whose resources are installed, and which is quick."""
     return best_and_skipped()[0]
 
 

@@ -14,11 +14,11 @@ import numpy as np
 from ..aligners.base import ReadsNatively, State, Trainable
 from ..errors import ModelError
 from ..resources.store import put_in_place, unfinished, write_whole
-from ..util.build import check
 from ..version import __version__
 from .model import Model
 
 CONFIG, WEIGHTS, SIGNATURE = "config.json", "weights.safetensors", "signature.json"
+CARD = "card.json"  # of the package's models: what was measured; it goes with the weights that it is of
 CHECKSUMS = "pair_checksums"  # in the signature
 FORMAT = 1
 WRITER = "jacana_torch"  # the metadata key of the version that wrote the weights
@@ -28,7 +28,7 @@ def check_destination(directory: str | Path) -> None:
     """Raise an error if writing a model to this directory would delete anything but a model."""
     directory = Path(directory)
     if directory.is_dir():
-        others = sorted(set(os.listdir(directory)) - {CONFIG, WEIGHTS, SIGNATURE})
+        others = sorted(set(os.listdir(directory)) - {CONFIG, WEIGHTS, SIGNATURE, CARD})
         if others:
             raise ModelError(
                 f"{directory}: holds files that are not part of a model ({', '.join(others[:3])}): name a new "
@@ -99,10 +99,3 @@ def signed(checksums: Iterable[int]) -> dict[str, str]:
     """The entry of a signature that holds the checksums of the training pairs."""
     packed = np.array(sorted(checksums), dtype="<u8").tobytes()
     return {CHECKSUMS: base64.b64encode(packed).decode()}
-
-
-def files_named(config: Mapping[str, Any]) -> list[str]:
-    """The files and folders that the config of a model names; to load it, the user has to trust them."""
-    found: dict[str, None] = {}
-    check(config, Model, found.setdefault)
-    return list(found)

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ..aligners.base import Trainable, TrainingOptional
+from ..aligners.base import Trainable
 from ..errors import ConfigError, ModelError
 from ..types import PROVIDERS
 from ..util import conf
@@ -31,7 +31,7 @@ def names() -> list[str]:
 
 def path_of(name: str) -> Path | None:
     """The YAML file of an aligner, or None."""
-    return conf.find("aligner", name)
+    return conf.paths("aligner").get(name)
 
 
 def description(name: str) -> str:
@@ -43,6 +43,8 @@ def description(name: str) -> str:
 
 def model_config(name: str) -> dict[str, Any]:
     """The config of a model of this aligner and the least annotator that fills the layers it reads."""
+    from ..aligners.training import TrainingOptional  # aligning by a trained model needs none of it
+
     path = path_of(name)
     if path is None:
         raise ModelError(f"there is no aligner {name!r} in {conf.conf_directory() / 'aligner'}")

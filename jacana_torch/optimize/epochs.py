@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from ..util import ranks
 from .minimise import DivergedError
 
 log = logging.getLogger(__name__)
@@ -27,6 +28,7 @@ Callback = Callable[[int, float, float], bool | None]
 # all parameters and moments: make one only to write it.
 Keep = Callable[[Callable[[], dict[str, np.ndarray]]], None]
 State = Mapping[str, np.ndarray]
+Ready = Callable[[Any], Any]  # from a batch to what the loss takes
 
 
 @dataclass(frozen=True)
@@ -65,16 +67,19 @@ def descend(
     callback: Callback | None = None,
     resume: State | None = None,
     keep: Keep | None = None,
+    ready: Ready | None = None,
 ) -> Result:
     """Change the parameters of `groups` in place so that the loss falls.
 
     `batches(epoch)` gives the batches of an epoch, equally many in each; `loss` of a batch is a mean over its
-    items. Ctrl-C ends the search and leaves the parameters as they are. Before the first step, it is raised.
+    items. `ready` makes of a batch what the loss takes, while a device still computes the step before. Processes
+    that train together get the same batches; their losses of a batch add up to its mean. Ctrl-C ends the search
+    and leaves the parameters as they are. Before the first step, it is raised.
 
     `resume` is a state that `keep` got; entries of other names are ignored. `batches` must give the batches of its
     epoch again.
     """
-    search = _Descent([group for group in groups if group.parameters], loss, plan)
+    search = _Descent([group for group in groups if group.parameters], loss, plan, ready or _as_it_is)
     if resume is not None:
         search.resume(resume)
     begun, place = search.place.step, search.place
@@ -116,6 +121,7 @@ class _Descent:
     groups: Sequence[Group]
     loss: Callable[[Any], Tensor]
     plan: Plan
+    ready: Ready
     place: _Place = field(default_factory=_Place)
 
     def __post_init__(self) -> None:
@@ -124,38 +130,62 @@ class _Descent:
             [{"params": list(group.parameters), "lr": group.rate} for group in self.groups],
             weight_decay=self.plan.decay,
         )
+        self.seed = torch.initial_seed()
 
     def epoch(self, batches: Sequence[Any], keep: Keep | None) -> None:
         """Take the steps that are left of the next epoch."""
         plan, place = self.plan, self.place
         steps = plan.epochs * math.ceil(len(batches) / plan.accumulate)
+        some = self._ready(batches, place.done)
         while place.done < len(batches):
             for options, group in zip(self.optimiser.param_groups, self.groups, strict=True):
                 options["lr"] = group.rate * factor(place.step, steps, plan.warmup)
-            some = batches[place.done : place.done + plan.accumulate]
-            value, place.norm = self.step(some)
-            place.total, place.done, place.step = place.total + value, place.done + len(some), place.step + 1
+            found, done = self.step(some), place.done + len(some)
+            some = self._ready(batches, done)
+            value, place.norm = found.cpu().tolist()  # what waits for the device, once a step
+            if not (math.isfinite(value) and math.isfinite(place.norm)):
+                raise DivergedError(
+                    f"the loss is {value}, and its gradient {place.norm}, in epoch {place.epoch + 1}: lower the "
+                    "learning rate, or look for a feature value that is not finite"
+                )
+            place.total, place.done, place.step = place.total + value, done, place.step + 1
             if keep is not None:
                 keep(self.state)
         place.mean = place.total / max(len(batches), 1)
         place.epoch, place.done, place.total = place.epoch + 1, 0, 0.0
 
-    def step(self, batches: Sequence[Any]) -> tuple[float, float]:
-        """Take one step, and return the sum of the batches' losses and the norm of the gradient of their mean."""
+    def _ready(self, batches: Sequence[Any], begin: int) -> list[Any]:
+        """Return what the loss takes of the batches of a step."""
+        return list(map(self.ready, batches[begin : begin + self.plan.accumulate]))
+
+    def step(self, batches: Sequence[Any]) -> Tensor:
+        """Take one step; return [2] the sum of the batches' losses and the norm of the gradient of their mean."""
+        if ranks.world > 1:  # each process drops out other units, and the same again if the search is resumed
+            torch.manual_seed(self.seed + self.place.step * ranks.world + ranks.rank)
         self.optimiser.zero_grad(set_to_none=True)
-        total = 0.0
+        losses = []
         for batch in batches:
             value = self.loss(batch)
             (value / len(batches)).backward()  # type: ignore[no-untyped-call]
-            total += float(value.detach())
-        norm = float(nn.utils.clip_grad_norm_(self.parameters, self.plan.clip))
-        if not (math.isfinite(total) and math.isfinite(norm)):
-            raise DivergedError(
-                f"the loss is {total}, and its gradient {norm}, in epoch {self.place.epoch + 1}: lower the "
-                "learning rate, or look for a feature value that is not finite"
-            )
+            losses.append(value.detach())
+        total = torch.stack(losses).sum()
+        if ranks.world > 1:
+            total = self._added_up(total)
+        norm = nn.utils.clip_grad_norm_(self.parameters, self.plan.clip)
         self.optimiser.step()
-        return total, norm
+        return torch.stack([total, norm.to(total)])
+
+    def _added_up(self, total: Tensor) -> Tensor:
+        """Replace gradients by their sums over all processes, and return the sum of the totals."""
+        parts = [total]
+        for p in self.parameters:
+            parts.append(torch.zeros_like(p) if p.grad is None else p.grad)
+        flat = torch.cat([part.reshape(-1) for part in parts])
+        ranks.add(flat)
+        sums = torch.split(flat, [part.numel() for part in parts])
+        for p, own in zip(self.parameters, sums[1:], strict=True):
+            p.grad = own.view_as(p)
+        return sums[0].sum()
 
     def state(self) -> dict[str, np.ndarray]:
         """Return copies of all that further steps depend on, but the batches."""
@@ -186,6 +216,10 @@ class _Descent:
             elif number.isdecimal():
                 moments.setdefault(int(number), {})[kind] = torch.from_numpy(np.array(array))
         self.optimiser.load_state_dict({**self.optimiser.state_dict(), "state": moments})
+
+
+def _as_it_is(batch: Any) -> Any:
+    return batch
 
 
 def _generators(parameters: Sequence[nn.Parameter]) -> dict[str, torch.Generator]:

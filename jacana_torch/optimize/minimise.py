@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -57,6 +58,7 @@ def minimise(
     tolerance: float = 1e-9,
     curvature: float | None = None,
     history: int = 10,
+    noise: float = 0.0,
     scale: np.ndarray | None = None,
     callback: Callback | None = None,
     resume: State | None = None,
@@ -69,6 +71,8 @@ def minimise(
                  curvature), which bounds the remaining gain, is below tolerance * |loss|. Otherwise the search
                  ends when an iteration gains less.
     `history`    number of corrections that L-BFGS remembers.
+    `noise`      relative error of the loss, as in single precision; the search ends before a step that would gain
+                 no more than that.
     `scale`      searches in x / scale; good values are about the inverse root of the second derivatives.
     `callback`   called after each iteration with the best point so far.
     `keep`       called after each iteration but the last, with a function that returns the state of the search at
@@ -82,10 +86,10 @@ def minimise(
         raise ValueError(f"scale must hold {start.size} positive numbers")
     if start.size == 0:
         return Result(start, float(closure(start)[0]), 0, 1, True, False, "there is nothing to minimise over")
-    search = _Search(closure, Result(start), scale, _Memory(history), tolerance, curvature)
+    search = _Search(closure, Result(start), scale, deque(maxlen=history), noise)
     result = search.result
     try:
-        search.run(max_iterations, resume, callback, keep)
+        search.run(max_iterations, tolerance, curvature, resume, callback, keep)
     except KeyboardInterrupt:
         log.warning("interrupted at iteration %d: keeping the best point so far", result.iterations)
         result.interrupted, result.message = True, "interrupted"
@@ -97,88 +101,68 @@ def minimise(
 
 
 class _Point(NamedTuple):
-    """A point of the scaled space, with the loss there and its gradient."""
+    """A point of the scaled space, with the loss there and its gradient.
+
+    On a line that is searched, `length` says how far along, and `slope` is that of the loss along the line.
+    """
 
     z: np.ndarray
     loss: float
     gradient: np.ndarray
+    length: float = 0.0
+    slope: float = 0.0
 
 
 @dataclass
 class _Search:
-    """A search in x / scale: its best point, and what it remembers of its last steps."""
+    """A search in x / scale. Its memory stands for second derivatives.
+
+    The memory has the last steps, each with the change of the gradient along it and the product of the two, which
+    is positive.
+    """
 
     closure: Closure
     result: Result
     scale: np.ndarray
-    memory: _Memory
-    tolerance: float
-    curvature: float | None
+    memory: deque[tuple[np.ndarray, np.ndarray, float]]
+    noise: float = 0.0
 
-    def run(self, limit: int, resume: State | None, callback: Callback | None, keep: Keep | None) -> None:
-        """Take steps until one of them ends the search."""
-        result, point = self.result, self.begun(resume)
-        result.message = self.ended(point)
-        while not result.message:
+    def run(
+        self,
+        limit: int,
+        tolerance: float,
+        curvature: float | None,
+        resume: State | None,
+        callback: Callback | None,
+        keep: Keep | None,
+    ) -> None:
+        """Take steps until the loss is accurate, no step lowers it, or there were too many."""
+        result, gain, least = self.result, np.inf, STALLED if curvature else tolerance
+        point = self.at(result.x / self.scale) if resume is None else self.resumed(resume)
+        while True:
+            result.x, result.loss = point.z * self.scale, point.loss  # the best ones: every step lowers the loss
+            size, norm = max(abs(point.loss), 1.0), float(np.linalg.norm(point.gradient / self.scale))
+            if callback is not None and gain < np.inf:
+                callback(result.iterations, result.x, result.loss, norm)
+            if curvature and norm**2 / (2 * curvature) <= tolerance * size:
+                result.converged, result.message = True, "the loss is within tolerance of its minimum"
+                return
+            if gain <= least * size:
+                result.converged, result.message = True, f"an iteration gains less than {least:g} of the loss"
+                return
+            if keep is not None and gain < np.inf:
+                counts = result.iterations, result.evaluations
+                keep(partial(self.state, point, counts, [*self.memory]))
             if result.iterations >= limit:
                 result.message = f"STOPPED AT THE LIMIT OF {limit} ITERATIONS"
                 return
-            before, found = point, self.step(point)
+            found = self.step(point)
             if found is None:
-                result.message = "no step along the gradient lowers the loss"
+                result.converged, result.message = self.noise > 0, "no step along the gradient lowers the loss"
+                if self.noise:
+                    result.message = f"no step gains more than the noise of the loss, {self.noise:g} of it"
                 return
-            point = found
-            result.iterations += 1
-            if callback is not None:
-                callback(result.iterations, result.x, result.loss, self.norm(point))
-            result.message = self.ended(point, before.loss - point.loss)
-            if keep is not None and not result.message:
-                keep(self.state(point))
-        result.converged = True
-
-    def norm(self, point: _Point) -> float:
-        """Return the norm of the gradient in x."""
-        return float(np.linalg.norm(point.gradient / self.scale))
-
-    def ended(self, point: _Point, gain: float = np.inf) -> str:
-        """Return why the search ends at a point that the last step reached with this gain; empty if it goes on."""
-        size = max(abs(point.loss), 1.0)
-        if self.curvature and self.norm(point) ** 2 / (2 * self.curvature) <= self.tolerance * size:
-            return "the loss is within tolerance of its minimum"
-        least = STALLED if self.curvature else self.tolerance
-        return f"an iteration gains less than {least:g} of the loss" if gain <= least * size else ""
-
-    def begun(self, state: State | None) -> _Point:
-        """Return the first point: the start, or that of a state, whose loss must be found again there."""
-        if state is None:
-            return self.reached(self.at(self.result.x / self.scale))
-        z, loss = np.array(state["point"]), float(state["loss"])
-        if z.shape != self.scale.shape:
-            raise ConfigError(f"the interrupted search is over {z.size} weights, not {self.scale.size}")
-        again = self.at(z).loss
-        if abs(again - loss) > AGREES * max(abs(loss), 1.0):
-            raise ConfigError(
-                f"the loss of the weights that were kept was {loss:.6f} and is {again:.6f} now: features or "
-                "linguistic resources have changed since, so training must begin anew, without resume="
-            )
-        for step, change in zip(state["steps"], state["changes"], strict=True):
-            self.memory.add(np.array(step), np.array(change))
-        self.result.iterations, self.result.evaluations = map(int, state["counts"])
-        return self.reached(_Point(z, loss, np.array(state["gradient"])))
-
-    def state(self, point: _Point) -> Callable[[], State]:
-        """Return a function that returns the state at this point: no array of a search changes in place."""
-        pairs = list(self.memory.pairs)
-        counts, size = np.array([self.result.iterations, self.result.evaluations]), (-1, len(point.z))
-
-        def state() -> State:
-            return {
-                "point": point.z, "gradient": point.gradient, "loss": np.array(point.loss), "counts": counts,
-                "steps": np.array([pair.step for pair in pairs]).reshape(size),
-                "changes": np.array([pair.change for pair in pairs]).reshape(size),
-            }  # fmt: skip
-
-        return state
+            result.iterations, gain, point = result.iterations + 1, point.loss - found.loss, found
 
     def at(self, z: np.ndarray) -> _Point:
         """Evaluate the closure; DivergedError if loss or gradient are not finite."""
@@ -198,65 +182,57 @@ class _Search:
             )
         return _Point(z, loss, gradient * self.scale)
 
-    def reached(self, point: _Point) -> _Point:
-        """Make a point the best one: every step lowers the loss."""
-        self.result.x, self.result.loss = point.z * self.scale, point.loss
-        return point
-
     def step(self, point: _Point) -> _Point | None:
-        """Take a step; None if no step lowers the loss, not even one along the gradient."""
+        """Take a step; None if no step lowers the loss by more than its noise, not even one along the gradient."""
         while True:
-            direction = self.memory.direction(point.gradient)
-            first = 1.0 if self.memory.pairs else min(1.0, 1 / float(np.linalg.norm(direction)))
+            direction, shares = -point.gradient, []  # the quasi-Newton one of descent, by the two-loop recursion
+            for step, change, product in reversed(self.memory):
+                shares.append(float(step @ direction) / product)
+                direction -= shares[-1] * change
+            if self.memory:
+                _, change, product = self.memory[-1]
+                direction *= product / float(change @ change)
+            for step, change, product in self.memory:
+                direction += (shares.pop() - float(change @ direction) / product) * step
+            if -float(point.gradient @ direction) / 2 <= self.noise * abs(point.loss):
+                return None
+            first = 1.0 if self.memory else min(1.0, 1 / float(np.linalg.norm(direction)))
             found = line_search(self.at, point, direction, first)
             if found is not None:
-                self.memory.add(found.z - point.z, found.gradient - point.gradient)
-                return self.reached(found)
-            if not self.memory.pairs:
+                step, change = found.z - point.z, found.gradient - point.gradient
+                product = float(step @ change)
+                if product > np.finfo(float).eps * float(change @ change):  # else it is too flat to say anything
+                    self.memory.append((step, change, product))
+                return found
+            if not self.memory or self.noise:
                 return None
-            self.memory.pairs.clear()
+            self.memory.clear()
 
+    def state(
+        self, point: _Point, counts: tuple[int, int], memory: Sequence[tuple[np.ndarray, np.ndarray, float]]
+    ) -> State:
+        """Return the state at a point, at any time after: no array of a search changes in place."""
+        return {
+            "point": point.z, "gradient": point.gradient, "loss": np.array(point.loss), "counts": np.array(counts),
+            "steps": np.array([step for step, _, _ in memory]).reshape(-1, len(point.z)),
+            "changes": np.array([change for _, change, _ in memory]).reshape(-1, len(point.z)),
+        }  # fmt: skip
 
-class _Pair(NamedTuple):
-    """A step, the change of the gradient along it, and their product, which is positive."""
-
-    step: np.ndarray
-    change: np.ndarray
-    product: float
-
-
-class _Memory:
-    """The last steps of a search, which stand for second derivatives."""
-
-    def __init__(self, size: int) -> None:
-        self.pairs: deque[_Pair] = deque(maxlen=size)
-
-    def add(self, step: np.ndarray, change: np.ndarray) -> None:
-        product = float(step @ change)
-        if product > np.finfo(float).eps * float(change @ change):  # else it is too flat to say anything
-            self.pairs.append(_Pair(step, change, product))
-
-    def direction(self, gradient: np.ndarray) -> np.ndarray:
-        """Return the quasi-Newton direction of descent, by the two-loop recursion."""
-        direction, shares = -gradient, []
-        for pair in reversed(self.pairs):
-            shares.append(float(pair.step @ direction) / pair.product)
-            direction -= shares[-1] * pair.change
-        if self.pairs:
-            last = self.pairs[-1]
-            direction *= last.product / float(last.change @ last.change)
-        for pair in self.pairs:
-            direction += (shares.pop() - float(pair.change @ direction) / pair.product) * pair.step
-        return direction
-
-
-class _Trial(NamedTuple):
-    """A step length, with the loss there, its slope along the direction, and the point."""
-
-    length: float
-    loss: float
-    slope: float
-    point: _Point
+    def resumed(self, state: State) -> _Point:
+        """Take back a state, and return its point, whose loss must be found again there."""
+        z, loss = np.array(state["point"]), float(state["loss"])
+        if z.shape != self.scale.shape:
+            raise ConfigError(f"the interrupted search is over {z.size} weights, not {self.scale.size}")
+        again = self.at(z).loss
+        if abs(again - loss) > AGREES * max(abs(loss), 1.0):
+            raise ConfigError(
+                f"the loss of the weights that were kept was {loss:.6f} and is {again:.6f} now: features or "
+                "linguistic resources have changed since, so training must begin anew, without resume="
+            )
+        for step, change in zip(state["steps"], state["changes"], strict=True):
+            self.memory.append((np.array(step), np.array(change), float(step @ change)))
+        self.result.iterations, self.result.evaluations = map(int, state["counts"])
+        return _Point(z, loss, np.array(state["gradient"]))
 
 
 def line_search(
@@ -266,17 +242,17 @@ def line_search(
 
     Lengths grow until an interval holds such a point, and cubic interpolation then finds it.
     """
-    slope = float(start.gradient @ direction)
-    if slope >= 0:
+    start = start._replace(length=0.0, slope=float(start.gradient @ direction))
+    if start.slope >= 0:
         return None
-    low, high = _Trial(0.0, start.loss, slope, start), None
+    low, high = start, None
     for _ in range(TRIALS):
-        point = evaluate(start.z + length * direction)
-        trial = _Trial(length, point.loss, float(point.gradient @ direction), point)
-        if trial.loss > start.loss + DECREASE * length * slope or trial.loss >= low.loss:
+        trial = evaluate(start.z + length * direction)
+        trial = trial._replace(length=length, slope=float(trial.gradient @ direction))
+        if trial.loss > start.loss + DECREASE * length * start.slope or trial.loss >= low.loss:
             high = trial
-        elif abs(trial.slope) <= -SLOPE * slope:
-            return point
+        elif abs(trial.slope) <= -SLOPE * start.slope:
+            return trial
         else:
             if trial.slope * ((high.length if high else np.inf) - low.length) >= 0:
                 high = low
@@ -284,11 +260,11 @@ def line_search(
         length = 4 * trial.length if high is None else _between(low, high)
         if length in (low.length, trial.length):  # nothing lies between them
             break
-    return low.point if low.length else None
+    return low if low.length else None
 
 
-def _between(one: _Trial, other: _Trial) -> float:
-    """Return the minimum of the cubic through two trials, kept away from both; their middle if it has none."""
+def _between(one: _Point, other: _Point) -> float:
+    """Return the minimum of the cubic through two points, kept away from both; their middle if it has none."""
     width = other.length - one.length
     a = one.slope + other.slope - 3 * (one.loss - other.loss) / (one.length - other.length)
     root = a * a - one.slope * other.slope

@@ -13,24 +13,23 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import platformdirs
 
-from ..errors import ConfigError, JacanaError, MissingResource
+from ..errors import ConfigError, JacanaError, MissingResource, did_you_mean
 from .catalogue import CATALOGUE, Place, Resource
 
 if TYPE_CHECKING:
     from .ppdb_pairs import Ppdb
     from .static_vectors import Vectors
+    from .table import Status
     from .tagger_files import TaggerWeights
     from .wordnet_graph import WordNet
 
 __all__ = [
-    "Status", "available", "format_status", "install", "path", "ppdb", "status", "tagger_weights", "vectors",
-    "wordnet",
+    "available", "format_status", "install", "path", "ppdb", "status", "tagger_weights", "vectors", "wordnet",
 ]  # fmt: skip
 
 COMMAND = "jacana-torch resources install"
@@ -132,14 +131,22 @@ def resource(name: str) -> Resource:
     try:
         return CATALOGUE[name]
     except KeyError:
-        raise ConfigError(f"there is no resource {name!r}; the resources are {', '.join(CATALOGUE)}") from None
+        raise ConfigError(f"there is no resource {name!r}{did_you_mean(name, CATALOGUE)}") from None
 
 
 def find(row: Resource) -> tuple[Path | None, str | None]:
     """The path of a resource, or what is wrong with the copy or setting that should have given it."""
     for place in row.places:
         if place.kind == "nltk":
-            found = in_nltk(place)
+            found = None
+            for root in nltk_roots():  # a directory of NLTK data, or the zip that nltk.download does not unpack
+                directory, archive = root / place.where, root / f"{place.where}.zip"
+                if has_files(directory, place.files):
+                    found = directory
+                elif archive.is_file() and _zip_has(archive, directory.name, place.files):
+                    found = archive
+                if found is not None:
+                    break
         elif place.kind == "package":
             found = in_package(place)
         elif os.environ.get(place.where):
@@ -201,18 +208,6 @@ def nltk_roots() -> list[Path]:
     return roots
 
 
-def in_nltk(place: Place) -> Path | None:
-    """The directory of NLTK data, or the zip that nltk.download does not unpack."""
-    for root in nltk_roots():
-        directory = root / place.where
-        if has_files(directory, place.files):
-            return directory
-        archive = root / f"{place.where}.zip"
-        if archive.is_file() and _zip_has(archive, directory.name, place.files):
-            return archive
-    return None
-
-
 def _zip_has(archive: Path, inner: str, files: Sequence[str]) -> bool:
     import zipfile
 
@@ -267,26 +262,10 @@ def damage(directory: Path) -> str | None:
 # -- the table that `jacana-torch resources` prints
 
 
-@dataclass(frozen=True)
-class Status:
-    """One row of the table."""
-
-    name: str
-    title: str
-    needed_by: str
-    licence: str
-    size_mb: int
-    path: Path | None
-    problem: str | None  # a damaged copy, or a setting that points nowhere
-    how: str
-
-    @property
-    def found(self) -> bool:
-        return self.path is not None
-
-
 def status() -> list[Status]:
     """The state of every resource on this machine."""
+    from .table import Status
+
     return [
         Status(row.name, row.title, row.needed_by, row.licence, row.size_mb, *find(row), how_to_get(row))
         for row in CATALOGUE.values()
@@ -295,17 +274,6 @@ def status() -> list[Status]:
 
 def format_status(rows: list[Status] | None = None) -> str:
     """The status as text: for each resource its state, its use and licence, then its path or how to get it."""
-    rows = status() if rows is None else rows
-    width = max(len(row.name) for row in rows)
-    indent = " " * (width + 2)
-    lines = []
-    for row in rows:
-        state = "found" if row.found else "BROKEN" if row.problem else "missing"
-        lines.append(f"{row.name:<{width}}  {state:<7}  {row.size_mb:>4} MB  {row.title}")
-        lines.append(f"{indent}for: {row.needed_by}; licence: {row.licence}")
-        if row.found:
-            lines.append(f"{indent}at: {row.path}")
-        else:
-            lines += [f"{indent}problem: {row.problem}"] if row.problem else []
-            lines.append(f"{indent}get: {row.how}")
-    return "\n".join(lines)
+    from .table import text
+
+    return text(status() if rows is None else rows)

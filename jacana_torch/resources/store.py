@@ -72,8 +72,10 @@ def put_in_place(part: Path, path: Path, durable: bool = True) -> None:
     A folder that is not empty cannot be replaced in one step: it is set aside first. If the process is killed
     between the two steps, `sweep` puts it back.
     """
+    mask = os.umask(0)
+    os.umask(mask)
     for one in [part, *part.rglob("*")]:  # temporary files are readable by their owner alone
-        one.chmod((0o777 if one.is_dir() else 0o666) & ~_umask())
+        one.chmod((0o777 if one.is_dir() else 0o666) & ~mask)
         if durable and one.is_file():
             _sync(one)
     if part.is_dir() and path.exists():
@@ -162,12 +164,6 @@ def _sync(path: Path) -> None:
             os.close(number)
 
 
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
 # Compiled arrays
 
 
@@ -180,11 +176,23 @@ class Arrays(dict[str, np.ndarray]):
 def compiled(kind: str, version: int, sources: Iterable[Path], fill: Callable[[Writer], None]) -> Arrays:
     """The arrays that `fill` writes for these sources, from the cache if they have been compiled before.
 
-    `version` belongs to the layout of the arrays: raise it with every change, and old caches are left alone.
+    Sources are told apart by their names, sizes, times and both ends. `version` belongs to the layout of the
+    arrays: raise it with every change, and old caches are left alone.
     """
-    key = _fingerprint(sources)
+    digest = hashlib.blake2b(digest_size=10)  # large files are not read whole at every start
+    for source in sources:
+        try:
+            facts = source.stat()
+            with open(source, "rb") as stream:
+                head = stream.read(_SAMPLE)
+                stream.seek(max(0, facts.st_size - _SAMPLE))
+                tail = stream.read(_SAMPLE)
+        except OSError as error:
+            raise JacanaError(f"cannot read {source}: {error.strerror or error}") from None
+        digest.update(f"{source.name}\0{facts.st_size}\0{facts.st_mtime_ns}\0".encode())
+        digest.update(head + tail)
     try:
-        directory = home() / "compiled" / f"{kind}-v{version}-{key}"
+        directory = home() / "compiled" / f"{kind}-v{version}-{digest.hexdigest()}"
     except JacanaError:  # no home directory
         directory = None
     found = open_arrays(directory) if directory is not None else None
@@ -217,23 +225,6 @@ def open_arrays(directory: Path) -> Arrays | None:
         log.warning("%s is damaged (%s) and is built again", directory, error)
     shutil.rmtree(directory, ignore_errors=True)
     return None
-
-
-def _fingerprint(sources: Iterable[Path]) -> str:
-    """A hash of the sources' names, sizes, times and both ends: large files are not read whole at every start."""
-    digest = hashlib.blake2b(digest_size=10)
-    for source in sources:
-        try:
-            facts = source.stat()
-            with open(source, "rb") as stream:
-                head = stream.read(_SAMPLE)
-                stream.seek(max(0, facts.st_size - _SAMPLE))
-                tail = stream.read(_SAMPLE)
-        except OSError as error:
-            raise JacanaError(f"cannot read {source}: {error.strerror or error}") from None
-        digest.update(f"{source.name}\0{facts.st_size}\0{facts.st_mtime_ns}\0".encode())
-        digest.update(head + tail)
-    return digest.hexdigest()
 
 
 class StringTable:

@@ -99,7 +99,7 @@ class WordNet:
     # -- base forms
 
     def morphy(self, form: str, pos: str | None = None) -> str | None:
-        """The first base form that WordNet has, as NLTK's `morphy`. It does not change case."""
+        """Return the first base form that WordNet has, as NLTK's `morphy`. Case stays as it is."""
         parts = POS if pos is None else pos
         names, _, _ = self._bases([form] * len(parts), parts)
         return names[0] if names else None
@@ -113,11 +113,20 @@ class WordNet:
         return first
 
     def _bases(self, forms: Sequence[str], pos: Sequence[str]) -> tuple[list[str], np.ndarray, np.ndarray]:
-        """All base forms in the order of the forms: their names, their rows and which form each one is of."""
+        """All base forms in the order of the forms: their names, their rows and which form each one is of.
+
+        Candidates are the form itself, and what the list of exceptions has for it or else the suffix rules make.
+        """
         candidates: list[str] = []
         counts = []
         for form, part in zip(forms, pos, strict=True):
-            found = self._analyses(form, "a" if part == "s" else part)
+            part = "a" if part == "s" else part
+            exceptions = self._exceptions[part].get(form)
+            found = dict.fromkeys([form, *(exceptions or ())])
+            if exceptions is None:
+                for old, new in _SUFFIXES[part].get(form[-1:], ()):
+                    if form.endswith(old):
+                        found[form[: -len(old)] + new] = None
             candidates += found
             counts.append(len(found))
         of_form = np.repeat(np.arange(len(forms)), counts)
@@ -125,19 +134,6 @@ class WordNet:
         rows = self.forms.lookup(candidates)
         known = np.flatnonzero((rows >= 0) & (self._starts[column, rows + 1] > self._starts[column, rows]))
         return list(map(candidates.__getitem__, known.tolist())), rows[known], of_form[known]
-
-    def _analyses(self, form: str, pos: str) -> list[str]:
-        """The form and its possible base forms: by the list of exceptions, else by the suffix rules."""
-        bases = self._exceptions[pos].get(form)
-        if bases is None:
-            rules = _SUFFIXES[pos].get(form[-1:])
-            if rules is None:
-                return [form]
-            bases = []
-            for old, new in rules:
-                if form.endswith(old):
-                    bases.append(form[: -len(old)] + new)
-        return list(dict.fromkeys([form, *bases]))
 
     # -- senses
 

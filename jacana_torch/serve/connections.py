@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from contextlib import suppress
 from typing import Any
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -159,7 +160,8 @@ class Protocol(H11Protocol):
         ]
         self.transport.write(b"\r\n".join(lines) + b"\r\n\r\n" + content)
         if self.all.leaves(self):  # to close with unread data would lose the answer
-            self.transport.write_eof()
+            with suppress(OSError):  # the client has reset the connection
+                self.transport.write_eof()
             self._closing = self._closing or self.loop.call_later(LINGER, self.transport.abort)
         else:
             self.transport.close()

@@ -58,8 +58,9 @@ def description(models: Models, limits: Limits) -> Schema:
     explain = _post(
         "explain",
         "Explain why two words are linked, or are not",
-        "For every link, or for the two words of `link`: the features that support it and oppose it in each "
-        "direction, the best competing position, and the margin between the two.",
+        "For every link, or for the two words of `link`: one sentence, at most five groups of evidence, and for "
+        "each direction the features that support it and oppose it, the best competing position, and the margin "
+        "between the two.",
         EXPLAIN_EXAMPLES,
         takes="ExplainRequest",
         gives="Explanation",
@@ -128,6 +129,10 @@ def _list(items: Schema, **more: Any) -> Schema:
 
 TEXT, WHOLE, SHARE = {"type": "string"}, {"type": "integer"}, {"type": "number", "minimum": 0, "maximum": 1}
 LINK = _list({**WHOLE, "minimum": 0}, minItems=2, maxItems=2, description="source token, target token, from 0")
+OFFSETS = _list(
+    _list({**WHOLE, "minimum": 0}, minItems=2, maxItems=2),
+    description="start and end of each token in the string that was sent, in characters; absent for lists",
+)
 SIDES = ("source", "target")
 
 
@@ -170,6 +175,8 @@ def _responses() -> dict[str, Schema]:
         id=TEXT,
         source=_list(TEXT),
         target=_list(TEXT),
+        source_offsets=OFFSETS,
+        target_offsets=OFFSETS,
         sure=_list(LINK),
         possible=_list(LINK),
         confidence={"type": "object", "additionalProperties": SHARE, "description": "of each link, as `i-j`"},
@@ -180,9 +187,12 @@ def _responses() -> dict[str, Schema]:
         model=TEXT,
         source=_list(TEXT),
         target=_list(TEXT),
+        source_offsets=OFFSETS,
+        target_offsets=OFFSETS,
         score={"type": ["number", "null"]},
         symmetrize={"type": ["string", "null"]},
         note={"type": "string", "description": "why there are no reasons, if there are none"},
+        method={"type": "string", "description": "how contributions were computed, and what is approximate"},
         links=_list(_ref("LinkExplanation")),
     )
     side = {"type": ["object", "null"], "description": "what the tokens of one side chose, and why"}
@@ -192,9 +202,27 @@ def _responses() -> dict[str, Schema]:
         target=WHOLE,
         linked={"type": "boolean"},
         confidence={**SHARE, "type": ["number", "null"]},
+        reason={"type": "string", "description": "one sentence; each clause is true of the pair"},
+        groups=_list(_ref("Group")),
+        total={"type": "string", "description": "what the groups add up to"},
+        cells=_list(_ref("Group")),
         verdict={"type": "string", "description": "how the two directions were combined"},
         forward=side,
         backward=side,
+    )
+    group = _object(
+        ("title", "sum", "details"),
+        title=TEXT,
+        sum={
+            "type": "number",
+            "description": "of contributions; of a linear model, to the log-odds of the best path with the link "
+            "against the best path without it, averaged over the directions; else to the log-odds of the link",
+        },
+        spread={
+            "type": "number",
+            "description": "how much of the sum may belong to other groups; 0 if it is exact",
+        },
+        details=_list(_object(("title", "contribution"), title=TEXT, contribution={"type": "number"})),
     )
     model = _object(
         ("name", "description", "symmetrize", "symmetrizers", "explains"),
@@ -210,6 +238,7 @@ def _responses() -> dict[str, Schema]:
         "Alignment": alignment,
         "Explanation": explanation,
         "LinkExplanation": link,
+        "Group": group,
         "Models": _object(("models", "limits"), models=_list(_ref("Model")), limits=_object()),
         "Model": model,
         "Health": _object(

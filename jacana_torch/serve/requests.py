@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cached_property
 from typing import Any
 
 from ..annotate.tokens import tokenize
-from ..errors import ConfigError, PairError
+from ..errors import ConfigError, PairError, did_you_mean
 from ..symmetrize import symmetrizer
 from ..types import Link, Sentence, SentencePair
 from . import Limits, Refused
@@ -144,9 +143,7 @@ def _known(fields: Mapping[str, Any], names: Collection[str], where: str) -> Non
     """Refuse unknown fields: ignoring a misspelt option would answer another question."""
     for name in fields:
         if name not in names:
-            close = get_close_matches(name, names, 1)
-            meant = f"did you mean {close[0]}?" if close else f"it may have {', '.join(sorted(names))}"
-            raise Refused(422, f"{where} has the unknown field {_shown(name)}: {meant}")
+            raise Refused(422, f"{where} has the unknown field {_shown(name)}{did_you_mean(name, sorted(names))}")
 
 
 def _model(fields: Mapping[str, Any], models: Models) -> str:

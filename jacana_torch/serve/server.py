@@ -16,7 +16,7 @@ import uvicorn
 
 from ..errors import ConfigError
 from . import Limits
-from .app import Application
+from .answers import Application
 from .connections import Connections, Protocol
 
 IDLE = 15  # seconds that a connection may be idle between two requests

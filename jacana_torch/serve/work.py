@@ -124,9 +124,15 @@ def _aligned(model: Model, question: Alignments, pairs: Sequence[SentencePair]) 
         done, alignment = pair, Alignment(len(pair.source), len(pair.target))
         if pair.source.tokens and pair.target.tokens:
             done, alignment = next(found)
-        bare = SentencePair(Sentence(done.source.tokens), Sentence(done.target.tokens), pair.id)
+        bare = _bare(done, pair.id)
         lines.append(jsonl.line_of(Example(bare, alignment)).rstrip("\n"))
     return lines
+
+
+def _bare(done: SentencePair, name: str | None) -> SentencePair:
+    """Return a pair without layers."""
+    source, target = (Sentence(side.tokens, text=side.text) for side in (done.source, done.target))
+    return SentencePair(source, target, name)
 
 
 def _explained(model: Model, question: Explanations, pair: SentencePair) -> str:
@@ -136,10 +142,12 @@ def _explained(model: Model, question: Explanations, pair: SentencePair) -> str:
         "model": question.model,
         "source": list(explanation.pair.source.tokens),
         "target": list(explanation.pair.target.tokens),
+        **explanation.pair.offsets,
         "score": explanation.alignment.score,
         "symmetrize": explanation.symmetrizer,
         "note": explanation.note,
-        "links": [link.to_dict(question.top) for link in links],
+        "method": explanation.method,
+        "links": [link.to_dict(question.top, cells=question.link is not None) for link in links],
     }
     return json.dumps(answer, ensure_ascii=False, allow_nan=False)
 

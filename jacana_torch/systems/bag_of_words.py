@@ -11,7 +11,8 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
-from ..aligners.base import TrainingReport, Watcher, numbers_in, words_in
+from ..aligners.base import numbers_in, words_in
+from ..aligners.training import TrainingReport, Watcher
 from ..errors import CorpusError, ModelError
 from ..types import Alignment, Example, Sentence, SentencePair, trusted
 from ..util.build import OnDisk, OneOf, Share, Within, check_bounds

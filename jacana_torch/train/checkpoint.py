@@ -24,7 +24,7 @@ import numpy as np
 from ..aligners.base import Arrays, State, TrainingReport
 from ..errors import ConfigError, JacanaError
 from ..model.saving import CONFIG, write_json
-from ..resources.store import put_in_place, sweep, try_lock, unfinished
+from ..resources.store import sweep, try_lock, write_whole
 from ..types import Example
 from ..version import __version__
 from .data import Dataset
@@ -33,7 +33,18 @@ log = logging.getLogger(__name__)
 
 RECORD, FOLDER, ENDING = "run.json", "checkpoint", ".safetensors"
 # Settings that do not change what is trained. The pairs themselves are compared, wherever they are.
-_FREE = ("data", "logger", "name", "description", "output", "overwrite", "resume", "trainer.checkpoint_seconds")
+_FREE = (
+    "data",
+    "logger",
+    "name",
+    "description",
+    "output",
+    "overwrite",
+    "resume",
+    "workers",
+    "trainer.checkpoint_seconds",
+)
+_ENDING = 2.0  # seconds in which the workers of a killed run notice that it is gone
 _SHOWN = 3  # differences in a message
 _REPORT, _LISTS = "report", "lists"  # metadata of a phase that has ended
 
@@ -57,7 +68,10 @@ class Files:
         self._lock: int | None = None
         if os.name == "posix":
             self._lock = os.open(self.folder, os.O_RDONLY)
-            if try_lock(self._lock) is False:
+            ends = time.monotonic() + _ENDING
+            while (locked := try_lock(self._lock)) is False and time.monotonic() < ends:
+                time.sleep(0.05)
+            if locked is False:
                 os.close(self._lock)
                 raise ConfigError(f"{self.folder.parent}: another process is training this run")
         sweep(self.folder)
@@ -65,7 +79,7 @@ class Files:
     def write(self, name: str, arrays: Arrays, texts: Mapping[str, str]) -> None:
         """Write the file of a phase. Training goes on if it cannot be written."""
         from safetensors import SafetensorError
-        from safetensors.numpy import save_file
+        from safetensors.numpy import save
 
         if self.before is not None:
             self.before()
@@ -73,9 +87,7 @@ class Files:
         for key, array in arrays.items():
             ready[key] = np.asarray(array, order="C")
         try:
-            with unfinished(self.folder) as part:
-                save_file(ready, part, dict(texts))
-                put_in_place(part, self.folder / f"{name}{ENDING}")
+            write_whole(self.folder / f"{name}{ENDING}", save(ready, dict(texts)))
         except (OSError, SafetensorError) as error:
             log.warning("the checkpoint cannot be written, and training goes on without it: %s", error)
 
@@ -178,19 +190,22 @@ class Record:
     folder: Path
     held: dict[str, Any]
     resumed: bool
+    f1: float | None = None  # the score that the run ended with, if it did
 
     @classmethod
-    def of(cls, config: Mapping[str, Any], directory: Path) -> Record:
-        """The record of a new run in `directory`, or that of the run that `resume` names.
+    def of(cls, config: Mapping[str, Any], directory: Path, output: Path) -> Record:
+        """The record of a new run in `directory`, whose model goes to `output`, or that of the run to be resumed.
 
         Other settings than those of that run are an error. If it was killed before it wrote a record, it begins.
         """
         settings = {}
         for name, value in _flat(config):
-            if name not in _FREE and name.partition(".")[0] not in _FREE:
+            free = name in _FREE or name.partition(".")[0] in _FREE
+            if not free or name.startswith("data.augment."):
                 settings[name] = value
-        held = {"version": __version__, "settings": settings, "output": _output(config, directory)}
-        given, job = config["resume"], _is_job(config["resume"], directory)
+        held = {"version": __version__, "settings": settings, "output": str(output.resolve())}
+        given = config["resume"]
+        job = bool(given) and _is_job(given, directory)
         if not given or (job and not (directory / RECORD).is_file()):
             if (directory / FOLDER).is_dir():
                 log.warning("%s: the checkpoint of an interrupted run is removed", directory)
@@ -198,6 +213,7 @@ class Record:
         found = cls(directory if job else _resumable(given), held, True)
         if (found.folder / RECORD).is_file():
             found.held = json.loads((found.folder / RECORD).read_text(encoding="utf-8"))
+            found.f1 = found.held.get("f1")
             if found.f1 is not None and not job:
                 raise _not_interrupted(given)
             found._check_settings(settings, given)
@@ -236,26 +252,16 @@ class Record:
         write_json(self.folder / RECORD, self.held)
         return files
 
-    @property
-    def f1(self) -> float | None:
-        """The score that the run ended with; None if it did not end."""
-        return self.held.get("f1")
-
     def end(self, f1: float) -> None:
         """Write how the run ended."""
-        self.held["f1"] = f1
+        self.f1 = self.held["f1"] = f1
         write_json(self.folder / RECORD, self.held)
 
 
-def _output(config: Mapping[str, Any], directory: Path) -> str:
-    output = Path(config["output"]).expanduser() if config["output"] else directory / "model"
-    return str(output.resolve())
-
-
-def _is_job(given: str | None, directory: Path) -> bool:
+def _is_job(given: str, directory: Path) -> bool:
     """Whether `resume` names the folder of a sweep, of which this run is a job."""
-    folder = Path(given or "").expanduser().resolve()
-    return bool(given) and folder in directory.resolve().parents and (folder / "multirun.yaml").is_file()
+    folder = Path(given).expanduser().resolve()
+    return folder in directory.resolve().parents and (folder / "multirun.yaml").is_file()
 
 
 def _is_run(folder: Path) -> bool:

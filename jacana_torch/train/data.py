@@ -10,8 +10,8 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from .. import corpora
 from ..annotate import Annotator, missing
+from ..corpora import read
 from ..errors import ConfigError, CorpusError, PairError
 from ..model.model import Model
 from ..types import PROVIDERS, Example
@@ -107,7 +107,7 @@ def _located(root: Path, name: str) -> Path:
 
 def _examples(file: Path, links: str, annotator: Annotator | None) -> list[Example]:
     """Read one corpus, whose pairs must all have gold links."""
-    found = list(corpora.read(str(file)))
+    found = list(read(str(file)))
     for k, example in enumerate(found):
         gold = example.gold
         if gold is None:

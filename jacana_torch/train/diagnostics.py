@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..aligners.base import UNKEPT, Aligner, Checkpoint, PosteriorOfCells, Prepares, Step, TrainingReport
+from ..aligners.base import UNKEPT, Aligner, Arrays, Checkpoint, PosteriorOfCells, Prepares, Step, TrainingReport
 from ..evaluate.calibration import Reliability, reliability
 from ..evaluate.scores import links_of
 from ..types import Alignment, Example
@@ -146,8 +146,10 @@ class CellProbabilities:
     _probabilities: list[np.ndarray] = field(default_factory=list, repr=False)
     _outcomes: list[np.ndarray] = field(default_factory=list, repr=False)
 
-    def add(self, aligner: Aligner, examples: Sequence[Example], found: Sequence[Alignment]) -> None:
-        """Add all cells of these examples, whose alignments by this aligner are `found`.
+    def measured(
+        self, aligner: Aligner, examples: Sequence[Example], found: Sequence[Alignment]
+    ) -> dict[str, np.ndarray]:
+        """Return what `take` adds: all cells of these examples, whose alignments by this aligner are `found`.
 
         If the aligner has no posterior of each cell, links count by their confidence, and other cells as 0.
         """
@@ -161,10 +163,21 @@ class CellProbabilities:
             posteriors = aligner.posteriors([example.pair for example, _ in used])
         if posteriors is None and any(alignment.confidence for _, alignment in used):
             posteriors = [_confidences(alignment) for _, alignment in used]
+        cells, outcomes = [np.zeros(0)], [np.zeros(0, dtype=bool)]
         for (example, _), probabilities in zip(used, posteriors or (), strict=False):
             assert example.gold is not None
-            self._probabilities.append(probabilities.ravel())
-            self._outcomes.append(pictures.cells(example.gold, self.links).ravel())
+            cells.append(probabilities.ravel())
+            outcomes.append(pictures.cells(example.gold, self.links).ravel())
+        return {"probabilities": np.concatenate(cells), "outcomes": np.concatenate(outcomes)}
+
+    def add(self, aligner: Aligner, examples: Sequence[Example], found: Sequence[Alignment]) -> None:
+        """Add all cells of these examples, whose alignments by this aligner are `found`."""
+        self.take(self.measured(aligner, examples, found))
+
+    def take(self, figures: Arrays) -> None:
+        """Add cells that were measured."""
+        self._probabilities.append(figures["probabilities"])
+        self._outcomes.append(figures["outcomes"])
 
     @property
     def probabilities(self) -> np.ndarray:

@@ -1,18 +1,17 @@
-"""Train an aligner, score it, and cross-validate it: plain functions, which a notebook can call as well."""
+"""Train an aligner, and score it: plain functions, which a notebook can call as well."""
 
 from __future__ import annotations
 
 import json
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from operator import attrgetter
-from typing import cast
+from operator import attrgetter, itemgetter
 
 import numpy as np
 
 from ..aligners.base import UNKEPT, Aligner, Checkpoint, Directional, Trainable, TrainingReport, Watcher, fit_phase
 from ..errors import ConfigError
-from ..evaluate import Score, score
+from ..evaluate import Score, count
 from ..symmetrize import functions
 from ..types import Alignment, Example
 
@@ -20,6 +19,7 @@ log = logging.getLogger(__name__)
 
 Scores = dict[str, Score]
 Predictions = dict[str, list[Alignment]]  # by the name of a symmetrizer, or under "aligned"
+Augment = Callable[[Sequence[Example]], list[Example]]  # training pairs to these and what is made of them
 
 
 def fit(
@@ -83,18 +83,19 @@ def scores(examples: Sequence[Example], predicted: Predictions, links: str = "su
             gold.append(example.gold)
     found: Scores = {}
     for name, alignments in predicted.items():
-        found[name] = score(gold, alignments, links)
+        found[name] = Score.of(count(gold, alignments, links))
     return found
 
 
 def table(found: Scores) -> str:
     """Format scores as lines of text, the best F1 first."""
-    rows = [f"{'':20}{'P':>7}{'R':>7}{'F1':>7}{'exact':>7}"]
-    for name in sorted(found, key=lambda name: -found[name].f1):
-        s = found[name]
-        rows.append(f"{name:20}{100 * s.precision:7.2f}{100 * s.recall:7.2f}{100 * s.f1:7.2f}{100 * s.exact:7.2f}")
-    any_score = next(iter(found.values()))
-    return "\n".join([*rows, any_score.signature("P,R,F1,exact")])
+    rows = []
+    for name, s in found.items():
+        figures = f"{100 * s.precision:7.2f}{100 * s.recall:7.2f}{100 * s.f1:7.2f}{100 * s.exact:7.2f}"
+        rows.append((s.f1, f"{name:20}{figures}"))
+    rows.sort(key=itemgetter(0), reverse=True)
+    title = f"{'':20}{'P':>7}{'R':>7}{'F1':>7}{'exact':>7}"
+    return "\n".join([title, *map(itemgetter(1), rows), s.signature("P,R,F1,exact")])
 
 
 def text_of(alignment: Alignment) -> str:
@@ -119,45 +120,3 @@ def folds(n: int, k: int, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     for fold in range(k):
         test = np.sort(order[fold::k])
         yield np.setdiff1d(np.arange(n), test), test
-
-
-def cross_validate(
-    make: Callable[[], Aligner],
-    examples: Sequence[Example],
-    k: int,
-    seed: int = 1,
-    links: str = "sure",
-    each: Callable[[Aligner, list[Example], list[Alignment]], None] | None = None,
-    checkpoint: Checkpoint = UNKEPT,
-) -> tuple[Scores, Predictions]:
-    """Align every example by an aligner that was trained on the other folds: scores over all, and alignments.
-
-    `make` builds an untrained aligner. `each` is called for each fold, with the trained aligner, the examples of
-    the fold and their alignments. Folds that an interrupted run ended are not trained and aligned again.
-    """
-    joined: dict[str, list[Alignment | None]] = {}
-    for number, (train, test) in enumerate(folds(len(examples), k, seed), 1):
-        aligner, phase = make(), checkpoint.phase(f"fold-{number}")
-        ended, held_out = phase.finished(), [examples[i] for i in test]
-        if ended is None or each is not None:
-            training = checkpoint.phase(f"fold-{number}-training")
-            if fit(aligner, [examples[i] for i in train], phase=training).interrupted:
-                raise KeyboardInterrupt
-        if ended is None:
-            found = predictions(aligner, held_out)
-            phase.finish(
-                {name: list(map(text_of, alignments)) for name, alignments in found.items()}, TrainingReport()
-            )
-        else:
-            found = {name: list(map(alignment_of, texts)) for name, texts in ended[0].items()}
-        for name, alignments in found.items():
-            of_all = joined.setdefault(name, [None] * len(examples))
-            for i, alignment in zip(test, alignments, strict=True):
-                of_all[i] = alignment
-        own = output_name(aligner)
-        if each is not None:
-            each(aligner, held_out, found[own])
-        f1 = scores(held_out, {own: found[own]}, links)[own].f1
-        log.info("fold %d of %d: %s F1 %.2f", number, k, own, 100 * f1)
-    complete = cast(Predictions, joined)  # the folds cover all examples
-    return scores(examples, complete, links), complete

@@ -8,23 +8,23 @@ from __future__ import annotations
 import logging
 import math
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-from ..aligners.base import Aligner, TrainingReport
+from ..aligners.base import Aligner, Checkpoint, TrainingReport
 from ..annotate import Annotator
-from ..corpora import write
 from ..errors import ConfigError
 from ..evaluate import Score
 from ..model import saving
 from ..model.model import Model
-from ..types import Example, Sentence, SentencePair
-from ..util.build import build
+from ..types import Example
+from ..util import ranks
+from ..util.build import build, check
 from . import data as dataset
 from . import loop
 from .checkpoint import Files, Phase, Record
@@ -41,9 +41,11 @@ _NULL = type(None)
 _EXPECTED: Mapping[str, tuple[type, ...]] = {
     "data": (dict,), "features": (dict,), "aligner": (dict,), "logger": (dict,), "trainer": (dict,),
     "annotate": (dict, _NULL), "drop": (list,), "cv": (int, _NULL), "seed": (int,), "links": (str,),
+    "workers": (int, _NULL),
     "resume": (str, _NULL), "start": (str, _NULL), "output": (str, _NULL), "overwrite": (bool,),
     "description": (str,),
-    "data.root": (str,), "data.train": (list,), "data.dev": (list,), "data.drop_ids": (list,),
+    "data.augment": (dict, _NULL), "data.root": (str,),
+    "data.train": (list,), "data.dev": (list,), "data.drop_ids": (list,),
     "data.sidecar": (list,), "data.limit": (int, _NULL), "trainer.threads": (int,),
     "trainer.pull": (int, float), "trainer.checkpoint_seconds": (int, float),
     "logger.tensorboard": (bool,), "logger.every": (int,), "logger.examples": (int,),
@@ -71,12 +73,22 @@ def train(
         cfg = start.configured(cfg, overrides)
     torch.set_num_threads(max(1, cfg["trainer"]["threads"]))
     run = Run(cfg, Path(directory), list(overrides))
-    record = Record.of(cfg, run.directory)
+    record = Record.of(cfg, run.directory, run.destination)
     model = run.model
     if cfg["annotate"] and not run.sidecar:
         model.check()
     if not cfg["cv"]:
-        run.check_destination(record)
+        saving.check_destination(run.destination)
+        own = record.resumed and record.held["output"] == str(run.destination.resolve())
+        if (run.destination / saving.CONFIG).exists() and not (cfg["overwrite"] or own):
+            raise ConfigError(
+                f"{run.destination}: there is a model already; name another directory (output=DIR), or set "
+                "overwrite=true to replace it"
+            )
+    if ranks.world > 1 and record.f1 is None:
+        from . import together
+
+        together.lead(run)
     data = run.load(bool(model.requires))
     files = record.begin(data, cfg["trainer"]["checkpoint_seconds"])
     try:
@@ -87,8 +99,10 @@ def train(
     finally:
         files.close(keep=record.f1 is None)
     announce(str(run.directory if cfg["cv"] else run.destination))
-    if not cfg["cv"] and (files_read := saving.files_named(run.model_config)):
-        log.info("this model reads %s: to load it later, list them in JACANA_TRUST", ", ".join(files_read))
+    named: dict[str, None] = {}
+    check(run.model_config, Model, named.setdefault)
+    if named and not cfg["cv"]:
+        log.info("this model reads %s: to load it later, list them in JACANA_TRUST", ", ".join(named))
     return float(record.f1 or 0.0)
 
 
@@ -96,23 +110,34 @@ def _train(run: Run, data: Dataset, record: Record, files: Files, announce: Call
     """Train or cross-validate on annotated pairs; return the score of the aligner's own output."""
     log.info("%d pairs to train on, %d to score on", len(data.train), len(data.dev))
     _warn_if_seen(run, data)
-    tracker = None
-    if run.cfg["logger"]["tensorboard"]:
-        from .tracking import TensorBoard
-
-        tracker = TensorBoard(run.directory, record.resumed)
-        files.before = tracker.flush
+    tracker, kept = None, Phase(files, "training")
     try:
-        phase = Phase(files, "training")
+        phase: Checkpoint = kept
+        if ranks.world > 1:
+            from . import together
+
+            phase = together.Shared(kept)
+        # before TensorBoard, whose thread would not let workers be forks of this process
+        validated = None
         if run.cfg["cv"]:
-            found = _cross_validate(run, data, tracker, phase)
+            from .validated import validated_by
+
+            validated = validated_by(run, data, phase)
+        if run.cfg["logger"]["tensorboard"]:
+            from .tracking import TensorBoard
+
+            tracker = TensorBoard(run.directory, record.resumed)
+            files.before = tracker.flush
+        if validated is not None:
+            found = validated.shown(tracker)
         else:
-            found = _fit(run, data, tracker, phase, announce)
+            found = _fit(run, data, tracker, phase, kept.phase("dev"), announce)
         own = found[loop.output_name(run.model.aligner)]
         if tracker is not None:
             figures = {f"{name}_{key}": value for name, s in found.items()
                        for key, value in (("f1", s.f1), ("exact", s.exact))}  # fmt: skip
-            tracker.outcome(run.settings(), {"f1": own.f1, "exact": own.exact, **figures})
+            columns = not run.cfg["logger"].get("sweep", False)
+            tracker.outcome(run.settings(), {"f1": own.f1, "exact": own.exact, **figures}, columns)
     except (KeyboardInterrupt, SystemExit):
         log.warning("interrupted; to continue: %s", _to_continue(run, record))
         raise
@@ -146,6 +171,8 @@ def checked(config: Mapping[str, Any], families: Sequence[str]) -> dict[str, Any
         raise ConfigError(f"drop={unknown}: no such feature family; there are {', '.join(families)}")
     if cfg["cv"] is not None and cfg["cv"] < 2:
         raise ConfigError(f"cv={cfg['cv']}: at least two folds, or null to train one model")
+    if cfg["workers"] is not None and cfg["workers"] < 1:
+        raise ConfigError(f"workers={cfg['workers']}: at least one process, or null for one per CPU")
     if not 0 <= cfg["trainer"]["checkpoint_seconds"] < math.inf:
         raise ConfigError(
             f"trainer.checkpoint_seconds={cfg['trainer']['checkpoint_seconds']}: at least 0, and finite"
@@ -154,9 +181,9 @@ def checked(config: Mapping[str, Any], families: Sequence[str]) -> dict[str, Any
 
 
 def _warn_if_seen(run: Run, data: Dataset) -> None:
-    """Say it if scored pairs are also trained on: by this run, or by the models that it starts from."""
-    known = run.starts()
-    scored = [example.pair for example in (data.train if run.cfg["cv"] else data.dev)]
+    """Say it if scored pairs are also trained on: by this run, or by models that it starts from or learns from."""
+    known = run.starts(teachers=True)
+    scored = list(map(attrgetter("pair"), data.train if run.cfg["cv"] else data.dev))
     if data.dev and not run.cfg["cv"]:
         known["this model"] = checksums(data.train)
     if not known or not scored:
@@ -168,43 +195,26 @@ def _warn_if_seen(run: Run, data: Dataset) -> None:
             log.warning("%s", text)
 
 
-@dataclass(frozen=True)
+@dataclass
 class Run:
-    """The settings of a run, and what follows from them. The model is built once, and is not trained yet."""
+    """The settings of a run, and what follows from them. The model is built once, and is not trained yet.
+
+    `destination` is where the model goes. With a `sidecar`, layers come from files beside the corpora, which only
+    training has. `augment` adds the pairs that are made of examples, if the config has `data.augment`.
+    `model_config` is what `build` makes the model of, as it is saved with the model.
+    """
 
     cfg: Mapping[str, Any]
     directory: Path
     overrides: list[str]
 
-    @property
-    def sidecar(self) -> bool:
-        """Whether layers come from files beside the corpora, which only training has."""
-        return bool(self.cfg["annotate"]) and "path" in self.cfg["annotate"]
+    def __post_init__(self) -> None:
+        output, annotate = self.cfg["output"], self.cfg["annotate"]
+        self.destination = Path(output).expanduser() if output else self.directory / "model"
+        self.sidecar = bool(annotate) and "path" in annotate
+        self.augment: loop.Augment = list if self.cfg["data"].get("augment") is None else self._augmented
+        self.model, self.model_config = self._built()
 
-    @property
-    def destination(self) -> Path:
-        return Path(self.cfg["output"]).expanduser() if self.cfg["output"] else self.directory / "model"
-
-    def check_destination(self, record: Record) -> None:
-        """Raise an error if the model would replace anything, but for a model that may be replaced."""
-        saving.check_destination(self.destination)
-        own = record.resumed and record.held["output"] == str(self.destination.resolve())
-        if (self.destination / saving.CONFIG).exists() and not (self.cfg["overwrite"] or own):
-            raise ConfigError(
-                f"{self.destination}: there is a model already; name another directory (output=DIR), or set "
-                "overwrite=true to replace it"
-            )
-
-    @property
-    def model(self) -> Model:
-        return self._built[0]
-
-    @property
-    def model_config(self) -> dict[str, Any]:
-        """The config that `build` makes the model of, as it is saved with the model."""
-        return self._built[1]
-
-    @cached_property
     def _built(self) -> tuple[Model, dict[str, Any]]:
         """The model, and its config: without dropped families, and with an annotator only if layers are read."""
         aligner = _without(self.cfg["aligner"], set(self.cfg["drop"]))
@@ -238,6 +248,12 @@ class Run:
 
         return dataset.load(self.cfg["data"], self.cfg["links"], files, reader)
 
+    def _augmented(self, examples: Sequence[Example]) -> list[Example]:
+        from .augment import augmented
+
+        prepare = None if self.sidecar and self.model.requires else self.model.prepare
+        return augmented(self.cfg["data"]["augment"], examples, prepare, self.model.aligner)
+
     def settings(self) -> dict[str, Any]:
         """What runs are compared by: the trainer's settings, the feature families, and the overrides."""
         trainer = {f"trainer.{k}": v for k, v in self.cfg["trainer"].items() if not isinstance(v, (dict, list))}
@@ -252,10 +268,15 @@ class Run:
         import datetime
 
         data, found = self.cfg["data"], found or {}
+        makers = (data.get("augment") or {}).get("makers", {})
         about = {"description": self.cfg["description"], "resources": list(self.model.resources)}
         loss: dict[str, float | None] = {}
         for part, value in report.loss.items():
             loss[part] = value if math.isfinite(value) else None
+        made_pairs = {}  # the kinds, and their weights
+        for name, maker in makers.items():
+            if maker:
+                made_pairs[name] = maker.get("weight", 1.0)
         f1, exact = {}, {}
         for name, score in found.items():
             f1[name], exact[name] = round(score.f1, 6), round(score.exact, 6)
@@ -265,6 +286,7 @@ class Run:
             "dropped_ids": list(data["drop_ids"]),
             "start": self.cfg["start"],
             "pairs": len(trained),
+            "made_pairs": made_pairs,
             "links": self.cfg["links"],
             "annotation": "sidecar" if self.sidecar else "the model's own",
             "loss": loss,
@@ -280,9 +302,15 @@ class Run:
         about |= {"model": self.model_config}
         return saving.save(self.model, directory, about, {**signature, **saving.signed(seen)}, durable=True)
 
-    def starts(self) -> dict[str, frozenset[int]]:
-        """The models that this one starts from, as a whole or in part: the checksums of their training pairs."""
-        given = list(filter(None, [self.cfg["start"], *_starts(self.model_config["aligner"])]))
+    def starts(self, teachers: bool = False) -> dict[str, frozenset[int]]:
+        """The models that this one starts from: the checksums of their training pairs. `teachers` adds theirs."""
+        given = [self.cfg["start"]] if self.cfg["start"] else []
+        parts = [self.model_config["aligner"], self.cfg["data"].get("augment") if teachers else None]
+        for part in parts:  # which grows: such as `aligner.start`, `aligner.network.start` and a maker's `teacher`
+            for name, value in part.items() if isinstance(part, Mapping) else ():
+                if name in ("start", "teacher") and isinstance(value, str):
+                    given.append(value)
+                parts.append(value)
         if not given:
             return {}
         from ..model.persist import trained_on
@@ -308,15 +336,6 @@ def _without(config: Any, dropped: set[str]) -> Any:
     return out
 
 
-def _starts(config: Any) -> Iterator[str]:
-    """Yield the models that parts of an aligner start from: `aligner.start` and `aligner.network.start`."""
-    if isinstance(config, Mapping):
-        for key, value in config.items():
-            if key == "start" and isinstance(value, str):
-                yield value
-            yield from _starts(value)
-
-
 def _to_continue(run: Run, record: Record) -> str:
     """The command that continues an interrupted run."""
     kept = run.directory / "model"
@@ -326,7 +345,12 @@ def _to_continue(run: Run, record: Record) -> str:
 
 
 def _fit(
-    run: Run, data: Dataset, tracker: TensorBoard | None, phase: Phase, announce: Callable[[str], None]
+    run: Run,
+    data: Dataset,
+    tracker: TensorBoard | None,
+    phase: Checkpoint,
+    of_dev: Checkpoint,
+    announce: Callable[[str], None],
 ) -> loop.Scores:
     """Train, save, score, and save again with the scores: if scoring fails, the model is not lost."""
     logger, links, aligner = run.cfg["logger"], run.cfg["links"], run.model.aligner
@@ -334,8 +358,8 @@ def _fit(
     if tracker is not None or logger["every"]:
         from .diagnostics import CellProbabilities, Monitor
 
-        monitor = Monitor(tracker, data.dev, logger["every"], logger["examples"], links, phase.phase("dev"))
-    report = loop.fit(aligner, data.train, data.dev, monitor, phase)
+        monitor = Monitor(tracker, data.dev, logger["every"], logger["examples"], links, of_dev)
+    report = loop.fit(aligner, run.augment(data.train), data.dev, monitor, phase)
     if report.interrupted:  # not to `output`, which is for finished models
         kept = run.save(run.directory / "model", data.train, report)
         log.warning("interrupted: the best weights so far are in %s", kept)
@@ -355,27 +379,4 @@ def _fit(
             probabilities.add(aligner, scored, own)
             probabilities.show(tracker, last)
     log.info("%s pairs, %d of them\n%s", "dev" if data.dev else "training", len(scored), loop.table(found))
-    return found
-
-
-def _cross_validate(run: Run, data: Dataset, tracker: TensorBoard | None, phase: Phase) -> loop.Scores:
-    """Score the training pairs by models that did not see them, and write their alignments."""
-    cfg, links = run.cfg, run.cfg["links"]
-    if data.dev:
-        log.info("the dev pairs are not used: cross-validation scores the training pairs")
-    each = None
-    if tracker is not None:
-        from .diagnostics import CellProbabilities, Monitor
-
-        probabilities = CellProbabilities(links)
-        each = probabilities.add
-    found, predicted = loop.cross_validate(run.untrained, data.train, cfg["cv"], cfg["seed"], links, each, phase)
-    own = predicted[loop.output_name(run.model.aligner)]
-    pairs = (example.pair for example in data.train)
-    plain = (SentencePair(Sentence(p.source.tokens), Sentence(p.target.tokens), p.id) for p in pairs)
-    write(map(Example, plain, own), run.directory / "predictions.jsonl", "jsonl")
-    if tracker is not None:
-        probabilities.show(tracker)
-        Monitor(tracker, examples=cfg["logger"]["examples"], links=links).show(tracker, own, data.train)
-    log.info("%d-fold cross-validation over %d pairs\n%s", cfg["cv"], len(data.train), loop.table(found))
     return found

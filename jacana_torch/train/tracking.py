@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -63,13 +63,19 @@ class TensorBoard:
         if self._new(name, step):
             self._writer.add_pr_curve(name, outcomes, probabilities, step)
 
-    def outcome(self, settings: Mapping[str, Any], scores: Mapping[str, float]) -> None:
-        """Hyperparameters and final scores, by which the HParams tab compares runs."""
+    def outcome(self, settings: Mapping[str, Any], scores: Mapping[str, float], columns: bool = True) -> None:
+        """Hyperparameters and final scores, by which the HParams tab compares runs.
+
+        `columns` makes the settings the columns of the tab; those of a sweep's jobs are chosen by `write_columns`.
+        """
         if not self._new("outcome/f1", 0):
             return
-        self._writer.flush()  # these go to a second file, and a reader of that one no longer reads the first
         plain = {k: v if isinstance(v, (bool, int, float, str)) else str(v) for k, v in settings.items()}
-        self._writer.add_hparams(plain, {f"outcome/{k}": float(v) for k, v in scores.items()}, run_name=".")
+        named = {f"outcome/{k}": float(v) for k, v in scores.items()}
+        for summary in _hparams(plain, named)[0 if columns else 1 :]:
+            self._writer.file_writer.add_summary(summary)
+        for name, value in named.items():
+            self._writer.add_scalar(name, value)
 
     def flush(self) -> None:
         """Write what waits: a checkpoint must not be ahead of its figures."""
@@ -77,6 +83,30 @@ class TensorBoard:
 
     def close(self) -> None:
         self._writer.close()
+
+
+def _hparams(*arguments: Any) -> Sequence[Any]:
+    """Return the summaries of an experiment, of the start and of the end of a session."""
+    from torch.utils.tensorboard import summary
+
+    made: Sequence[Any] = summary.hparams(*arguments)  # type: ignore[no-untyped-call]
+    return made
+
+
+def write_columns(directory: Path, values: Mapping[str, Sequence[Any]]) -> None:
+    """Make these settings, with their values, the columns of the HParams tab for the runs below a directory."""
+    from torch.utils.tensorboard import SummaryWriter
+
+    plain, discrete = {}, {}
+    for name, own in values.items():
+        own = own if len({type(value) for value in own}) == 1 else list(map(str, own))
+        plain[name], discrete[name] = own[0], sorted(set(own))
+    columns = _hparams(plain, dict.fromkeys(("outcome/f1", "outcome/exact"), 0.0), discrete)[0]
+    for old in directory.glob("events.out.tfevents.*"):  # of this sweep before it was resumed
+        old.unlink()
+    writer: Any = SummaryWriter(str(directory))
+    writer.file_writer.add_summary(columns)
+    writer.close()
 
 
 def _last_steps(directory: Path) -> dict[str, int]:

@@ -12,21 +12,22 @@ import functools
 import importlib
 import inspect
 import numbers
+import operator
 import sys
 import types
 import typing
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, is_dataclass
 from typing import Annotated, Any
 
-from ..errors import ConfigError
+from ..errors import ConfigError, did_you_mean
 from . import trust
 
 OnFile = Callable[[str], None]
 
 # Where the parts of models are. Nothing else of this package can be named, so nothing else is imported.
-PARTS = ("aligners", "systems", "annotate", "features.families", "symmetrize", "model.model")
+PARTS = ("aligners", "systems", "annotate", "features.families", "symmetrize", "model.model", "train.augment")
 _OUR_PARTS = tuple(map("jacana_torch.{}.".format, PARTS))
 DEEPEST = 40  # levels of a config; those of our models have ten
 _SYMMETRIZER = ["Alignment"] * 3  # the annotations of a function that is one
@@ -46,22 +47,6 @@ class Within:
     above: float | None = None
     below: float | None = None
 
-    def problem(self, value: Any) -> str | None:
-        """Return what is wrong with a value, or None."""
-        fine = (
-            (self.least is None or value >= self.least)
-            and (self.most is None or value <= self.most)
-            and (self.above is None or value > self.above)
-            and (self.below is None or value < self.below)
-        )
-        if fine:
-            return None
-        limits = {"above": self.above, "at least": self.least, "at most": self.most, "below": self.below}
-        wanted = [f"{name} {limit:,}" for name, limit in limits.items() if limit is not None]
-        if self.above == 0:
-            wanted[wanted.index("above 0")] = "positive"
-        return f"must be {' and '.join(wanted)}"
-
 
 @dataclass(frozen=True)
 class Items:
@@ -70,10 +55,6 @@ class Items:
     least: int = 0
     most: int = 1000
 
-    def problem(self, value: Collection[Any]) -> str | None:
-        fine = self.least <= len(value) <= self.most
-        return None if fine else f"has {len(value)} entries, and needs {self.least} to {self.most}"
-
 
 @dataclass(frozen=True)
 class OneOf:
@@ -81,18 +62,12 @@ class OneOf:
 
     choices: tuple[str, ...]
 
-    def problem(self, value: Any) -> str | None:
-        return None if value in self.choices else f"choose one of {', '.join(self.choices)}"
-
 
 @dataclass(frozen=True)
 class OnDisk:
     """Marks the name of a file or folder, unless something installed is `known` by that name."""
 
     known: Callable[[str], bool] = frozenset[str]().__contains__
-
-    def problem(self, value: Any) -> str | None:
-        return None
 
 
 Count = Annotated[int, Within(1, 10**9)]
@@ -116,33 +91,6 @@ class Option:
     name: str
     items: tuple[Option, ...] = ()
     bounds: tuple[Any, ...] = ()
-
-    @property
-    def is_part(self) -> bool:
-        return self.kind not in (*_NAMES, list, Mapping)
-
-    def takes(self, value: Any) -> bool:
-        """Whether a value is of this kind; it is not a config of a part."""
-        if self.kind in _NAMES:
-            numeric = numbers.Integral if self.kind is int else numbers.Real if self.kind is float else self.kind
-            return type(value) is self.kind or (isinstance(value, numeric) and type(value) is not bool)
-        if self.kind is list:
-            return isinstance(value, Iterable) and not isinstance(value, (str, Mapping))
-        return (
-            isinstance(value, Mapping)
-            if self.kind is Mapping
-            else (self.kind is Any or not isinstance(value, _PLAIN))
-        )
-
-    def problem(self, value: Any) -> str | None:
-        """What is wrong with a value of this kind, or None."""
-        if self.kind is float and not abs(value) <= sys.float_info.max:
-            return "must be finite"
-        for bound in self.bounds:
-            wrong = "is not a setting" if bound == INTERNAL else bound.problem(value)
-            if wrong is not None:
-                return f"{wrong}, each {_names_of(self.items)}" if self.kind is list else str(wrong)
-        return None
 
 
 ANYTHING = (Option(Any, "anything"),)
@@ -180,10 +128,11 @@ def options_of(hint: Any, bounds: tuple[Any, ...] = ()) -> tuple[Option, ...]:
 
 @dataclass(frozen=True)
 class Settings:
-    """The arguments of a class, by name: what each takes, and which there must be."""
+    """The arguments of a class, by name: what each takes, which there must be, and which no config sets."""
 
     options: Mapping[str, tuple[Option, ...]]
-    required: frozenset[str]
+    required: frozenset[str] = frozenset()
+    internal: frozenset[str] = frozenset()
     others: bool = False  # whether it takes any other name as well
 
 
@@ -191,12 +140,12 @@ class Settings:
 def settings_of(made: Any) -> Settings:
     """The settings of a class or function."""
     if getattr(made.__init__, "__module__", None) == "typing":  # a protocol's class without arguments
-        return Settings({}, frozenset())
+        return Settings({})
     try:
         hints = typing.get_type_hints(made if is_dataclass(made) else made.__init__, include_extras=True)
     except (NameError, TypeError, AttributeError):  # annotations that only a type checker can resolve
         hints = {}
-    options, required, others = {}, set(), False
+    options, required, internal, others = {}, set(), set(), False
     for name, parameter in inspect.signature(made).parameters.items():
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             others |= parameter.kind is parameter.VAR_KEYWORD
@@ -204,7 +153,10 @@ def settings_of(made: Any) -> Settings:
         options[name] = options_of(hints.get(name, Any))
         if parameter.default is parameter.empty:
             required.add(name)
-    return Settings(options, frozenset(required), others)
+        for option in options[name]:
+            if INTERNAL in option.bounds:
+                internal.add(name)
+    return Settings(options, frozenset(required), frozenset(internal), others)
 
 
 def parameters(target: Any) -> frozenset[str] | None:
@@ -223,9 +175,10 @@ def check_bounds(made: type, values: Mapping[str, Any]) -> None:
     """
     if _making.get() is made:
         return
-    for name, options in settings_of(made).options.items():
-        if name in values and not any(INTERNAL in option.bounds for option in options):
-            _value(name, values[name], options, None)
+    settings = settings_of(made)
+    for name, options in settings.options.items():
+        if name in values and name not in settings.internal:
+            _check_value(name, values[name], options, None)
 
 
 def _names_of(options: Iterable[Option]) -> str:
@@ -258,57 +211,94 @@ def check(config: Any, kind: Any = Any, on_file: OnFile = trust.add_file) -> Non
     for _ in range(DEEPEST):
         outer, level = level, []
         for value in outer:
-            level += _inside(value)
+            if isinstance(value, Mapping):
+                level += value.values()
+            elif isinstance(value, (list, tuple)):
+                level += value
     if level:
         raise ConfigError(f"the config is nested more than {DEEPEST} levels deep")
-    _value("the config", config, options_of(kind), on_file)
+    _check_value("the config", config, options_of(kind), on_file)
 
 
-def _inside(value: Any) -> Collection[Any]:
-    if isinstance(value, Mapping):
-        return value.values()
-    return value if isinstance(value, (list, tuple)) else ()
-
-
-def _value(name: str, value: Any, options: Sequence[Option], on_file: OnFile | None) -> None:
+def _check_value(name: str, value: Any, options: Sequence[Option], on_file: OnFile | None) -> None:
     """Raise a ConfigError if a value, or anything inside it, is none of the options."""
-    part = isinstance(value, Mapping) and "_target_" in value
     fitting: list[Option] = []
     for option in options:
-        if option.is_part if part else option.takes(value):
+        if _fits(value, option.kind):
             fitting.append(option)
     if not fitting:
         raise ConfigError(f"{name}={_shown(value)} should be {_names_of(options)}")
-    wrong = fitting[0].problem(value)
-    if wrong is not None:
+    wrong = _problem(value, fitting[0])
+    if wrong:
         raise ConfigError(f"{name}={_shown(value)}: {wrong}")
     entries = fitting[0].items or ANYTHING
-    if part:
-        _part(name, value, fitting, on_file)
+    if isinstance(value, Mapping) and "_target_" in value:
+        _check_part(name, value, fitting, on_file)
     elif isinstance(value, Mapping):
         for key, inner in value.items():
-            _value(f"{name}[{_shown(key)}]", inner, entries, on_file)
+            _check_value(f"{name}[{key!r:.60}]", inner, entries, on_file)
     elif isinstance(value, (list, tuple)):
         for place, inner in enumerate(value):
-            _value(f"{name}[{place}]", inner, entries, on_file)
+            _check_value(f"{name}[{place}]", inner, entries, on_file)
     elif on_file is not None:
         for bound in fitting[0].bounds:
             if isinstance(bound, OnDisk) and not bound.known(value):
                 on_file(value)
 
 
-def _part(name: str, config: Mapping[str, Any], roles: Sequence[Option], on_file: OnFile | None) -> None:
+def _fits(value: Any, kind: Any) -> bool:
+    """Whether a value is of a kind. That of a config with a `_target_` can be any class or protocol."""
+    if isinstance(value, Mapping) and "_target_" in value:
+        return kind not in (*_NAMES, list, Mapping)
+    if kind in _NAMES:
+        numeric = numbers.Integral if kind is int else numbers.Real if kind is float else kind
+        return type(value) is kind or (isinstance(value, numeric) and type(value) is not bool)
+    if kind is list:
+        return isinstance(value, Iterable) and not isinstance(value, (str, Mapping))
+    if kind is Mapping:
+        return isinstance(value, Mapping)
+    return kind is Any or not isinstance(value, _PLAIN)
+
+
+def _problem(value: Any, option: Option) -> str:
+    """What is wrong with a value of the option's kind; empty if nothing is."""
+    if option.kind is float and not abs(value) <= sys.float_info.max:
+        return "must be finite"
+    for bound in option.bounds:
+        if isinstance(bound, OneOf) and value not in bound.choices:
+            return f"choose one of {', '.join(bound.choices)}"
+        if isinstance(bound, Items) and not bound.least <= len(value) <= bound.most:
+            each = f", each {_names_of(option.items)}" if option.kind is list else ""
+            return f"has {len(value)} entries, and needs {bound.least} to {bound.most}{each}"
+        if isinstance(bound, Within):
+            limits = (
+                ("above", bound.above, operator.gt), ("at least", bound.least, operator.ge),
+                ("at most", bound.most, operator.le), ("below", bound.below, operator.lt),
+            )  # fmt: skip
+            wanted, fine = [], True
+            for name, limit, fulfils in limits:
+                if limit is not None:
+                    wanted.append("positive" if (name, limit) == ("above", 0) else f"{name} {limit:,}")
+                    fine = fine and fulfils(value, limit)
+            if not fine:
+                return f"must be {' and '.join(wanted)}"
+    return ""
+
+
+def _check_part(name: str, config: Mapping[str, Any], roles: Sequence[Option], on_file: OnFile | None) -> None:
     """Raise a ConfigError if what a config with a `_target_` names has none of the roles, or a wrong setting."""
     target, partial = config["_target_"], config.get("_partial_", False)
     if type(partial) is not bool:
         raise ConfigError(f"{name}: _partial_={_shown(partial)} should be true or false")
     found = _find(target, types.FunctionType if partial else type)
-    if not any(_fulfils(found, role.kind) for role in roles):
-        raise ConfigError(f"{name}: {target} is not {' or '.join(role.name for role in roles)}")
-    arguments = dict(config)
-    del arguments["_target_"]
-    arguments.pop("_partial_", None)
-    settings = settings_of(found)
+    for role in roles:
+        if _fulfils(found, role.kind):
+            break
+    else:
+        raise ConfigError(f"{name}: {target} is not {_names_of(roles)}")
+    arguments, settings = {**config}, settings_of(found)
+    for key in ("_target_", "_partial_"):
+        arguments.pop(key, None)
     if partial:
         try:
             inspect.signature(found).bind(None, None, **arguments)  # the two alignments come first
@@ -319,18 +309,16 @@ def _part(name: str, config: Mapping[str, Any], roles: Sequence[Option], on_file
     ):
         raise ConfigError(f"{target}: {_misnamed(settings, arguments)}")
     for key, value in arguments.items():
-        _value(f"{target}: {key}", value, settings.options.get(key, ANYTHING), on_file)
+        if key in settings.internal:
+            raise ConfigError(f"{target}: {key}={_shown(value)}: is not a setting")
+        _check_value(f"{target}: {key}", value, settings.options.get(key, ANYTHING), on_file)
 
 
 def _misnamed(settings: Settings, arguments: Mapping[str, Any]) -> str:
     unknown = [name for name in arguments if name not in settings.options]
     if not unknown or settings.others:
         return f"lacks the settings {', '.join(sorted(settings.required - arguments.keys()))}"
-    import difflib
-
-    near = difflib.get_close_matches(_shown(unknown[0])[1:-1], settings.options)
-    advice = f"did you mean {near[0]}?" if near else f"there are {', '.join(settings.options) or 'none'}"
-    return f"has no setting {_shown(unknown[0])}: {advice}"
+    return f"has no setting {_shown(unknown[0])}{did_you_mean(unknown[0], settings.options)}"
 
 
 def trusted(target: str) -> bool:
@@ -340,7 +328,8 @@ def trusted(target: str) -> bool:
 
 def _find(target: Any, kind: type) -> Any:
     """The class or function of a dotted name, if it can be a part of a model."""
-    if not isinstance(target, str) or not trusted(target):
+    ours = isinstance(target, str) and target.startswith("jacana_torch.")
+    if not (ours or (isinstance(target, str) and trust.is_trusted_package(target))):
         package = _shown(target)[1:-1].split(".")[0]
         raise ConfigError(
             f"the config names {_shown(target)}, which is not part of this package; if you trust it, set "
@@ -348,7 +337,6 @@ def _find(target: Any, kind: type) -> Any:
         )
     module, _, name = target.rpartition(".")
     kinds = f"a {kind.__name__} of {module[:200]}"
-    ours = target.startswith("jacana_torch.")
     if ours and not f"{module}.".startswith(_OUR_PARTS):
         raise ConfigError(
             f"the config names {_shown(target)}, which cannot be imported by a config: not {kinds} that models "
@@ -373,31 +361,23 @@ def _fulfils(found: Any, role: Any) -> bool:
         return True
     if typing.get_origin(role) is not None:  # a type of functions; instances of your classes may be callable
         return len(typing.get_args(role)[0]) == 2 if is_function else not ours  # of two alignments: a symmetrizer
-    if is_function or inspect.isabstract(found) or _is_protocol(found):
+    is_protocol = "_is_protocol"  # set by `typing` for every class that is a protocol or is derived from one
+    if is_function or inspect.isabstract(found) or getattr(found, is_protocol, False):
         return False
-    return _asked(role) <= _declared(found) or not ours if _is_protocol(role) else issubclass(found, role)
-
-
-def _is_protocol(role: Any) -> bool:
-    return bool(getattr(role, "_is_protocol", False))
+    if not getattr(role, is_protocol, False):
+        return issubclass(found, role)
+    return not ours or _members(role) <= _members(found)
 
 
 @functools.cache
-def _asked(protocol: type) -> frozenset[str]:
-    """The members of a protocol."""
-    names: set[str] = set()
-    for base in filter(_is_protocol, protocol.__mro__):
-        if base.__module__ != "typing":
-            names.update(vars(base), base.__dict__.get("__annotations__", ()))
-    return frozenset(name for name in names if not name.startswith("_") or name == "__call__")
-
-
-def _declared(made: type) -> set[str]:
-    """The members that a class and its bases declare in their bodies."""
+def _members(made: type) -> frozenset[str]:
+    """The public members that a class or protocol and its bases declare in their bodies."""
     names: set[str] = set()
     for base in made.__mro__[:-1]:
-        names.update(vars(base), base.__dict__.get("__annotations__", ()))
-    return names
+        for name in (*vars(base), *base.__dict__.get("__annotations__", ())):
+            if not name.startswith("_") or name == "__call__":
+                names.add(name)
+    return frozenset(names)
 
 
 # Building

@@ -41,16 +41,6 @@ def paths(group: str) -> dict[str, Path]:
     return dict(sorted(found.items()))
 
 
-def find(group: str, name: str) -> Path | None:
-    """The YAML file of that name, or None."""
-    if not name.isidentifier():
-        return None
-    for folder in [conf_directory(), *own_directories()]:
-        if (path := folder / group / f"{name}.yaml").is_file():
-            return path
-    return None
-
-
 def read(path: Path) -> Any:
     """The content of a YAML file as dictionaries, lists and plain values."""
     import yaml  # takes 10 ms, and most commands read none

@@ -17,10 +17,6 @@ _DEEPEST = 100  # lists and objects inside each other, in a value that is kept
 SCALARS = (str, int, float, bool, type(None))
 
 
-class _NotInJson(ValueError):
-    """A constant that Python's parser accepts and JSON does not know."""
-
-
 def parse_object(text: str) -> dict[str, Any]:
     """Parse a JSON object."""
     try:
@@ -29,8 +25,8 @@ def parse_object(text: str) -> dict[str, Any]:
         raise ValueError(f"broken JSON, {error.msg} at column {error.colno}: {quote(text)}") from None
     except RecursionError:
         raise ValueError(f"JSON nested too deeply: {quote(text)}") from None
-    except _NotInJson:
-        raise
+    except ArithmeticError as error:
+        raise ValueError(str(error)) from None
     except ValueError:  # Python parses integers up to a length
         raise ValueError(f"a whole number has too many digits: {quote(text)}") from None
     if not isinstance(value, dict):
@@ -39,7 +35,8 @@ def parse_object(text: str) -> dict[str, Any]:
 
 
 def _not_a_number(name: str) -> float:
-    raise _NotInJson(f"{name} is not a number that JSON knows")
+    """Refuse a constant that Python's parser accepts and JSON does not know."""
+    raise ArithmeticError(f"{name} is not a number that JSON knows")
 
 
 def shown(value: Any) -> str:

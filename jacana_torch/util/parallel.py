@@ -51,22 +51,27 @@ def usual_method() -> str:
 
 
 def ordered(
-    function: Callable[[Task], Result], tasks: Iterable[Task | None], workers: int, method: str | None = None
+    function: Callable[[Task], Result],
+    tasks: Iterable[Task | None],
+    workers: int,
+    method: str | None = None,
+    alone: int | None = None,
 ) -> Iterator[tuple[Task, Result]]:
     """Yield each task with `function(task)`, in order.
 
     A None among the tasks is a pause: all results are yielded before the next task is taken. The first task is
     done in this process, and so are tasks with a pause after each: a single task needs no workers, and forked
     workers share what it loaded. An error of `function` or of the tasks is raised after all results before it. For
-    `spawn`, `function` must pickle.
+    `spawn`, `function` must pickle. `alone` is how many tasks in a row this process does before it starts workers.
     """
     method = method or usual_method()
+    alone = ALONE[method] if alone is None else alone
     remaining, in_a_row = iter(tasks), 0
     for task in remaining:
         in_a_row = in_a_row + 1 if task is not None else 0
         if task is None:
             continue
-        if workers > 1 and in_a_row > ALONE[method]:
+        if workers > 1 and in_a_row > alone:
             yield from _shared(function, chain([task], remaining), workers, method)
             return
         yield task, function(task)
@@ -93,7 +98,31 @@ def _shared(
         raise failure
 
 
-@dataclass
+def as_done(
+    function: Callable[[Task], Result], tasks: Iterable[Task | None], workers: int, method: str | None = None
+) -> Iterator[tuple[Task, Result]]:
+    """Yield each task with `function(task)` as soon as it is done: for few and long tasks.
+
+    A task is taken when a worker is free, so tasks may depend on results that were yielded. A None among them
+    waits for the next result. An error of `function` is raised at once, and stops the workers.
+    """
+    remaining = iter(tasks)
+    with _team(function, workers, method or usual_method()) as team:
+        more = True
+        while more or team.in_flight:
+            while more and len(team.in_flight) < workers:
+                try:
+                    task = next(remaining)
+                except StopIteration:
+                    more = False
+                    break
+                if task is None:
+                    break
+                team.give(task)
+            yield from team.ended()
+
+
+@dataclass(eq=False)
 class _Order(Generic[Task]):
     """A task that a worker got; `outcome` is its answer."""
 
@@ -108,6 +137,12 @@ class _Outcome:
     result: Any = None
     error: Exception | None = None
     trace: str = ""
+
+    def value(self) -> Any:
+        """Return the result, or raise the error."""
+        if self.error is not None:
+            raise self.error from _RemoteTrace(self.trace)
+        return self.result
 
 
 class _RemoteTrace(Exception):
@@ -148,11 +183,18 @@ class _Team(Generic[Task]):
                 self._collect(block=len(self.in_flight) > most)
             if order.outcome is not None:
                 self.in_flight.popleft()
-                if order.outcome.error is not None:
-                    raise order.outcome.error from _RemoteTrace(order.outcome.trace)
-                yield order.task, order.outcome.result
+                yield order.task, order.outcome.value()
             elif len(self.in_flight) <= most:
                 return
+
+    def ended(self) -> Iterator[tuple[Task, Any]]:
+        """Wait until a task in flight is done; yield all that are, in any order."""
+        if self.in_flight:
+            self._collect(block=True)
+        for order in list(self.in_flight):
+            if order.outcome is not None:
+                self.in_flight.remove(order)
+                yield order.task, order.outcome.value()
 
     def _collect(self, block: bool) -> None:
         by_connection: dict[Any, _Worker] = {worker.done: worker for worker in self.workers}

@@ -3,13 +3,16 @@
 The page may run its own script, known by its hash, and nothing else; the pairs are data to it. assets/pairs.js
 reads this JSON:
 
-    {"files": [gold, predicted], "pairs": [[id or 0, source, target, [i, j, says, chance, ...], [why, ...]?], ...],
-     "features": [...], "verdicts": [...]}
+    {"files": [gold, system, ...], "gold": whether gold is first, "confidence": whether any probability is known,
+     "possible": whether any link is only possible, "explained": [system, ...], "groups": [...],
+     "sentences": [...], "verdicts": [...],
+     "pairs": [[id or 0, source, target, links, whys of one explained, ...], ...]}
 
-Sentences are strings unless a token holds a space. Every link appears once: `says` adds up the alignments that
-have it (gold 1 sure, 2 possible; predicted 4 and 8), `chance` is its probability per mille, -1 if unknown. A `why`
-is 0, or [verdict, side, competitor, margin, feature, amount, feature, amount, ...] with margin and amounts in
-hundredths; verdicts and features are indices into the tables.
+Sentences are strings unless a token holds a space. Links are [i, j, says, probability of each system, ...], one
+after the other: `says` adds up the alignments that have the link (gold 1 sure, 2 possible; the first system 4 and
+8, the next 16 and 32, ...), a probability is per mille, -1 if unknown. There is a why for each link: it is 0, or
+[sentence, verdict, group, amount, group, amount, ...] with amounts in hundredths; sentences, verdicts and groups
+are indices into the tables.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from importlib import resources
 from itertools import repeat
@@ -30,21 +33,19 @@ from ..version import __version__
 if TYPE_CHECKING:
     from ..types import Alignment, Example, Link
 
-SCRIPTS = ("draw.js", "pairs.js", "list.js", "page.js")
-_GOLD, _PREDICTED = (1, 2), (4, 8)
-_NO_LINK = -1
-Shown = tuple[int, int, int, int]  # i, j, says, chance
+SCRIPTS = ("draw.js", "curves.js", "matrix.js", "pairs.js", "window.js", "list.js", "about.js", "page.js")
+MOST_SYSTEMS = 12  # the script's integers have 31 bits, two for each alignment
+_SURE, _POSSIBLE, _BITS = 1, 2, 2
+_EVERY_POSSIBLE = sum(_POSSIBLE << _BITS * place for place in range(MOST_SYSTEMS + 1))
 
 
 class Why(NamedTuple):
     """The reasons for one link."""
 
-    verdict: str
-    reasons: Sequence[tuple[str, float]] = ()  # the features with the largest contributions
-    by_target: bool = False  # whether the target word chose a source word
-    rival: int | None = None  # the competitor: the position of the next best word, None for no link
-    margin: float | None = None  # its distance in score, None if there is none
-    chance: float | None = None  # the probability, for links that the alignment has no confidence of
+    verdict: str  # how the directions were combined
+    sentence: str = ""  # the reasons in words
+    groups: Sequence[tuple[str, float]] = ()  # contributions by group; they add up to the difference of two paths
+    probability: float | None = None  # for links that the alignment has no confidence of
 
 
 class Explainer(Protocol):
@@ -55,22 +56,22 @@ class Explainer(Protocol):
 
 def page(
     examples: Iterable[Example],
-    predicted: Sequence[Alignment] | None = None,
-    *,
+    *predicted: Sequence[Alignment] | None,
     title: str = "Alignments",
-    files: Sequence[str] = ("gold", "predicted"),
-    why: Iterable[Explainer] | None = None,
+    files: Sequence[str] = (),
+    why: Iterable[Explainer] | Mapping[str, Iterable[Explainer]] | None = None,
 ) -> str:
     """The text of a page.
 
-    `predicted` is compared with the examples' gold alignments. `files` names the two in the page. `why` gives the
-    reasons for the links of each pair.
+    Each of `predicted`, the alignments of a system, is compared with the examples' gold alignments; without gold,
+    they are compared with each other. `files` names gold and the systems in the page. `why` gives the reasons for
+    the links of each pair: those of one system, or of several by their names.
     """
     examples = list(examples)
-    if predicted is not None:
-        _check(examples, predicted)
-    comparing = predicted is not None and any(example.gold is not None for example in examples)
-    data = payload(examples, predicted, files[: 2 if comparing else 1], why)
+    systems = [alignments for alignments in predicted if alignments is not None]
+    for alignments in systems:
+        _check(examples, alignments)
+    data = payload(examples, systems, files, why)
     style, script = asset("page.css"), "\n".join(asset(name) for name in SCRIPTS)
     policy = (
         f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; "
@@ -119,44 +120,63 @@ class _Table(dict[str, int]):
 
 
 def payload(
-    examples: Iterable[Example],
-    predicted: Iterable[Alignment] | None,
-    files: Sequence[str],
-    why: Iterable[Explainer] | None = None,
+    examples: Sequence[Example],
+    systems: Sequence[Sequence[Alignment | None]],
+    files: Sequence[str] = (),
+    why: Iterable[Explainer] | Mapping[str, Iterable[Explainer]] | None = None,
 ) -> str:
-    """The data of the page, as JSON that is safe within a script element."""
-    features, verdicts = _Table(), _Table()
+    """The data of the page, as JSON that is safe within a script element.
+
+    Gold alone is shown as a system.
+    """
+    gold = bool(systems) and any(example.gold is not None for example in examples)
+    names = _names(files, gold, max(len(systems), 1))
+    explainers = why if isinstance(why, Mapping) else {} if why is None else {names[-1]: why}
+    groups, sentences, verdicts = _Table(), _Table(), _Table()
+    confident = possible = False
     pairs = []
-    others: Iterator[Alignment | None] = repeat(None) if predicted is None else iter(predicted)
-    explainers: Iterator[Explainer | None] = repeat(None) if why is None else iter(why)
-    for example, other, explain in zip(examples, others, explainers, strict=False):
-        links, packed = [], []
-        for i, j, says, chance in _shown(example.gold, other):
-            because = explain(i, j) if explain is not None else None
-            if because is not None and chance < 0:
-                chance = _per_mille(because.chance)
-            links += [i, j, says, chance]
-            packed.append(_packed(because, features, verdicts))
+    of_pairs = zip(*explainers.values(), strict=False) if explainers else repeat(())
+    for k, (example, explains) in enumerate(zip(examples, of_pairs, strict=False)):
+        alignments = [system[k] for system in systems] if systems else [example.gold]
+        links: list[int] = []
+        whys: list[list[list[int] | int]] = [[] for _ in explains]
+        for (i, j), says in _says(example.gold if gold else None, alignments):
+            probabilities = [_per_mille(one.confidence.get((i, j)) if one else None) for one in alignments]
+            for name, explain, packed in zip(explainers, explains, whys, strict=True):
+                because = explain(i, j)
+                packed.append(_packed(because, groups, sentences, verdicts))
+                own = names.index(name) - gold if name in names else 0
+                if because is not None and probabilities[own] < 0:
+                    probabilities[own] = _per_mille(because.probability)
+            links += [i, j, says, *probabilities]
+            confident = confident or max(probabilities) >= 0
+            possible = possible or bool(says & _EVERY_POSSIBLE)
         source, target = example.pair.source.tokens, example.pair.target.tokens
-        pair = [example.pair.id or 0, _words(source), _words(target), links]
-        pairs.append(pair if explain is None else [*pair, packed])
-    return embedded({"files": list(files), "pairs": pairs, "features": list(features), "verdicts": list(verdicts)})
+        pairs.append([example.pair.id or 0, _words(source), _words(target), links, *whys])
+    tables = {"groups": list(groups), "sentences": list(sentences), "verdicts": list(verdicts)}
+    known = {"confidence": confident, "possible": possible, "explained": list(explainers)}
+    return embedded({"files": names, "gold": gold, **known, **tables, "pairs": pairs})
 
 
-def _shown(gold: Alignment | None, predicted: Alignment | None) -> list[Shown]:
-    """The links of both alignments in reading order. A single alignment is shown as a prediction."""
-    sides = [(predicted if gold is None else gold, _PREDICTED)]
-    if gold is not None and predicted is not None:
-        sides = [(gold, _GOLD), (predicted, _PREDICTED)]
+def _names(files: Sequence[str], gold: bool, systems: int) -> list[str]:
+    if systems > MOST_SYSTEMS:
+        raise JacanaError(f"a page shows at most {MOST_SYSTEMS} systems, and there are {systems}")
+    usual = ["predicted"] if systems == 1 else [f"system {number + 1}" for number in range(systems)]
+    names = list(files) or [*(["gold"] if gold else []), *usual]
+    if len(names) != systems + gold:
+        raise JacanaError(f"files names {len(names)} alignments, and there are {systems + gold} to show")
+    return names
+
+
+def _says(gold: Alignment | None, systems: Sequence[Alignment | None]) -> list[tuple[Link, int]]:
+    """The links that any alignment has, in reading order, and which have them."""
     says: dict[Link, int] = {}
-    for alignment, (sure, possible) in sides:
+    for place, alignment in enumerate([gold, *systems]):
         if alignment is not None:
-            for links, bit in ((alignment.sure, sure), (alignment.possible, possible)):
+            for links, bit in ((alignment.sure, _SURE), (alignment.possible, _POSSIBLE)):
                 for link in links:
-                    says[link] = says.get(link, 0) | bit
-    last = sides[-1][0]
-    known = {} if last is None else last.confidence
-    return [(i, j, bits, _per_mille(known.get((i, j)))) for (i, j), bits in sorted(says.items())]
+                    says[link] = says.get(link, 0) | bit << _BITS * place
+    return sorted(says.items())
 
 
 def _per_mille(probability: float | None) -> int:
@@ -167,14 +187,12 @@ def _words(tokens: Sequence[str]) -> str | list[str]:
     return " ".join(tokens) if all(tokens) and not any(" " in token for token in tokens) else list(tokens)
 
 
-def _packed(why: Why | None, features: _Table, verdicts: _Table) -> list[int | None] | int:
+def _packed(why: Why | None, groups: _Table, sentences: _Table, verdicts: _Table) -> list[int] | int:
     if why is None:
         return 0
-    competitor = _NO_LINK if why.rival is None else why.rival
-    margin = None if why.margin is None else round(100 * why.margin)
-    packed: list[int | None] = [verdicts(why.verdict), int(why.by_target), competitor, margin]
-    for name, amount in why.reasons:
-        packed += [features(name), round(100 * amount)]
+    packed = [sentences(why.sentence), verdicts(why.verdict)]
+    for name, amount in why.groups:
+        packed += [groups(name), round(100 * amount)]
     return packed
 
 

@@ -17,9 +17,9 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from jacana_torch.crf.arrays import TorchArrays
+from jacana_torch.crf.differentiable import log_partition
 from jacana_torch.crf.kernel import Chains
 from jacana_torch.crf.layout import Layout, packs
-from jacana_torch.crf.objective import log_partition
 from jacana_torch.crf.viterbi import best_paths
 from jacana_torch.util.geometry import Geometry
 

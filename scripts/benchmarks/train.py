@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import re
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -55,17 +56,17 @@ def corpus(data: Path | None, directory: Path) -> Path:
     return made
 
 
-def trained(data: Path, meter: bool = False) -> Finished:
-    """Train with the default features, without those whose resources are missing."""
+def trained(data: Path, meter: bool = False, settings: Sequence[str] = ()) -> Finished:
+    """Train with the default features, without those whose resources are missing, or with other settings."""
     from jacana_torch import resources
     from jacana_torch.errors import MissingResource
 
-    overrides = []
+    overrides = list(settings)
     try:
         for name in ("wordnet", "tagger"):
             resources.path(name)
     except MissingResource:
-        overrides = ["annotate=none", "features=[string,position,context,distortion]"]
+        overrides = [*settings, "annotate=none", "features=[string,position,context,distortion]"]
         progress("train: without tags and WordNet, which are not installed")
     with tempfile.TemporaryDirectory() as run:
         where = [f"data.train=[{data.resolve()}]", f"hydra.run.dir={run}", f"output={run}/saved"]

@@ -102,6 +102,7 @@ def test_what_is_typed_is_aligned_as_it_is_typed(client, page):
     page.wait_for_selector("#result", state="hidden")
 
 
+@pytest.mark.slow
 def test_few_questions_are_asked_while_someone_types(client, page):
     asked = []
     page.on("request", lambda request: asked.append(request.url))
@@ -110,6 +111,7 @@ def test_few_questions_are_asked_while_someone_types(client, page):
     assert 1 <= len([url for url in asked if url.endswith("/align")]) <= 4
 
 
+@pytest.mark.slow
 def test_models_and_symmetrizers_are_switched(client, page):
     type_in(page, SOURCE, TARGET)
     for symmetrize in ("union", "intersection", "forward"):
@@ -124,6 +126,7 @@ def test_models_and_symmetrizers_are_switched(client, page):
     assert not page.is_visible("#symmetrize") and not page.is_visible("#why")
 
 
+@pytest.mark.slow
 def test_why_is_asked_by_mouse(client, page):
     type_in(page, SOURCE, TARGET)
     first = links_shown(page)[0]
@@ -156,6 +159,7 @@ def test_why_is_asked_by_keyboard(client, page):
     eventually(page, "document.querySelector('.verdict').textContent.includes('“soup” is not linked to “The”')")
 
 
+@pytest.mark.slow
 def test_reasons_are_those_of_the_drawn_alignment(page):
     """Text entered since, which is not aligned yet, does not count."""
     type_in(page, SOURCE, TARGET)
@@ -171,12 +175,18 @@ def test_the_reasons_are_the_models(client, page):
     answer = client.post("/explain", {"source": SOURCE, "target": TARGET, "link": [1, 7], "top": 12}).json[
         "links"
     ][0]
+    assert page.locator(".reason").inner_text() == answer["reason"]
+    bars = page.eval_on_selector_all(".groups tr", "rows => rows.map(row => row.querySelector('th').textContent)")
+    assert bars == [group["title"] for group in answer["groups"]] and 0 < len(bars) <= 5
+    assert not page.locator(".directions").is_visible()
+    page.click(".more summary")
+    assert page.locator(".directions").is_visible()
     shown = page.eval_on_selector_all(
         ".directions section:first-child table:first-of-type tr",
         "rows => rows.map(row => [row.querySelector('th').textContent, row.querySelector('.sum').textContent])",
     )
     wanted = [reason for reason in answer["forward"]["reasons"] if reason["contribution"]][:8]
-    assert [name for name, _ in shown] == [reason["feature"] for reason in wanted]
+    assert [name for name, _ in shown] == [reason["title"] for reason in wanted]
     figures = [float(figure.replace("−", "-")) for _, figure in shown]
     assert figures == pytest.approx([reason["contribution"] for reason in wanted], abs=0.0051)
 
@@ -200,10 +210,13 @@ def test_refusals_are_shown_as_text(client, visit):
     page.fill("#source", "word " * 31)
     page.wait_for_selector("#wrong")
     assert page.text_content("#wrong") == "source has 31 tokens, more than the limit of 30"
+    assert page.is_hidden("#result") and page.is_hidden("#why") and not page.text_content("#said")  # not of these
     page.fill("#source", "word")
     page.wait_for_selector("#wrong", state="hidden")
+    page.wait_for_selector("#result")
 
 
+@pytest.mark.slow
 def test_an_address_holds_what_was_typed(client, visit, page):
     type_in(page, SOURCE, TARGET)
     page.select_option("#symmetrize", "union")
@@ -216,6 +229,7 @@ def test_an_address_holds_what_was_typed(client, visit, page):
     assert again.input_value("#source") == TARGET
 
 
+@pytest.mark.slow
 def test_it_says_that_the_server_is_gone(visit):
     from jacana_torch.model import persist
 
@@ -232,6 +246,7 @@ def test_it_is_accessible(client, visit, violations, scheme, width):
     ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert (sum(map(int, ground[4:-1].split(","))) < 200) == (scheme == "dark")
     page.click("#links button >> nth=1")
+    page.click("#reasons summary")
     page.wait_for_selector(".directions")
     assert violations(page) == []
     page.check("input[value=matrix]", force=True)

@@ -120,7 +120,7 @@ def test_hover_tells_the_words_the_kind_and_the_posterior(compared):
     article = compared.locator("article").nth(1)
     point_at(article.locator(".part").nth(0))
     said = compared.locator("#tip p").all_inner_texts()
-    assert said == ["Nina – Nina", "✓ hit", "posterior 30.0 %"]
+    assert said == ["Nina – Nina", "✓ correct", "posterior 30.0 %"]
     assert article.locator(".word.on").all_inner_texts() == ["Nina", "Nina"]
     compared.mouse.move(2, 2)
     assert compared.locator("#tip").is_hidden() and article.locator(".on").count() == 0
@@ -137,9 +137,7 @@ def test_reasons(opened):
     gold, predicted = pages.stories()
 
     def reasons(i, j):
-        return Why(
-            "both directions have it", [("spelling: suffix", 1.5), (pages.ATTACK, -0.25)], i == 0, 1, -2.5, 0.125
-        )
+        return Why("both directions have it", "the same word.", [("spelling", 1.5), (pages.ATTACK, -0.25)], 0.125)
 
     view = opened(gold, predicted, why=[reasons] * len(gold))
     article = view.locator("article").nth(1)
@@ -151,9 +149,9 @@ def test_reasons(opened):
         view.keyboard.press("ArrowRight")
     assert article.evaluate("article => article === document.activeElement")
     said = view.locator("#tip").inner_text()
-    assert "✕ invented: in predicted alone" in said and "both directions have it" in said
-    assert re.findall(r"[+−][\d.]+", said) == ["+1.50", "−0.25"]
-    assert pages.ATTACK in said and "loses by 2.50 against “boat”" in said
+    assert "✕ spurious: in predicted alone" in said and "both directions have it" in said
+    assert re.findall(r"[+−][\d.]+", said) == ["+1.50", "−0.25", "+1.25"]
+    assert pages.ATTACK in said and "the same word." in said
     view.keyboard.press("ArrowRight")
     assert "○ missed: in gold alone" in view.locator("#tip").inner_text()
     assert "posterior 12.5 %" in view.locator("#tip").inner_text()
@@ -171,8 +169,8 @@ def test_lines_follow_their_words_when_the_window_narrows(opened):
 def test_links_can_be_listened_to(compared):
     items = compared.locator("article").nth(1).locator("ul.heard li").all_text_contents()
     assert items == [
-        "Nina – Nina: hit, 30.0 %",
-        "sold – sold: hit, 30.0 %",
-        "her – The: invented, 30.0 %",
+        "Nina – Nina: correct, 30.0 %",
+        "sold – sold: correct, 30.0 %",
+        "her – The: spurious, 30.0 %",
         "boat – boat: missed",
     ]

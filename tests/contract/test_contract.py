@@ -34,7 +34,8 @@ FEATURES = "features=[string,pos,position,context,dependency,ner,distortion]"
 
 @pytest.fixture(scope="module", params=options("aligner"))
 def kept(request, tmp_path_factory) -> Contract:
-    config = composed(FEATURES, f"aligner={request.param}", "trainer.max_iterations=30")["aligner"]
+    fewer = ["aligner.grid=[0.3,0.6]"] if request.param == "sultan_tuned" else []
+    config = composed(FEATURES, f"aligner={request.param}", "trainer.max_iterations=30", *fewer)["aligner"]
     missing = [name for name in resources_of(build(config)) if not resources.available(name)]
     if missing:
         pytest.skip(f"the aligner {request.param} needs {', '.join(missing)}")

@@ -6,6 +6,15 @@ _DEEP = b"[" * 5000 + b"]" * 5000
 _ROW = b'"source_pos": ["NNS", "VBD", "NN", "."], "target_pos": ["NNS", "VBD", "NN", "."]'
 
 FOUND: dict[str, tuple[str, bytes]] = {
+    "a very long token whose text is spelt otherwise, in seconds": (
+        "jsonl",
+        b'{"source": "a '
+        + b"b" * 40_000
+        + b'", "target": "c", "source_tokens": ["a", "'
+        + b"x" * 40_000
+        + b'"]}\n',
+    ),
+    "a confidence near the largest float": ("naacl beside its text", b"1 1 1 S 1e+308\n"),
     "digits of a confidence, in quadratic time": ("naacl beside its text", b"1 1 1 S " + b"1" * 40_000 + b"x\n"),
     "the same while guessing the format": ("guessed", b"1 1 1 S " + b"1" * 40_000 + b"x\n"),
     "a word without links, in quadratic time": ("msr", b"# sentence pair 1\na\n" + b"x" * 100_000 + b"\n"),

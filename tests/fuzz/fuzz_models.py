@@ -91,7 +91,11 @@ def targets() -> tuple[str, ...]:
     for module in pkgutil.walk_packages(jacana_torch.__path__, "jacana_torch."):
         if module.name.endswith("__main__"):
             continue
-        for name, value in vars(importlib.import_module(module.name)).items():
+        try:
+            found = importlib.import_module(module.name)
+        except ModuleNotFoundError:  # a library that is an extra
+            continue
+        for name, value in vars(found).items():
             if callable(value) and not name.startswith("__"):
                 names.append(f"{module.name}.{name}")
     return tuple(sorted(names))

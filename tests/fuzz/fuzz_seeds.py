@@ -49,6 +49,25 @@ TEXT = (
     _example("", ""),
     _example("na\u00efve \u4f60\u597d", "NULL ({ / / })"),
 )
+_JOURNAL = (
+    {"jacana_annotation": 1, "file": "geese.txt", "pairs": 2, "digest": "00"},
+    {"do": "pair", "pair": 0, "id": "g1", "source": ["Two", "geese", "ate"], "target": ["geese", "caf\u00e9"]},
+    {"do": "begin", "by": "ann", "pair": 0, "sure": [[1, 0]], "possible": [[2, 1]]},
+    {"do": "status", "by": "ann", "pair": 0, "status": "accepted", "note": "x"},
+    {"do": "begin", "by": "ben", "pair": 0, "sure": [], "possible": []},
+    {"do": "edit", "by": "ben", "pair": 0, "cells": [[0, 0, "sure"], [2, 1, "possible"]]},
+    {"do": "undo", "by": "ben"},
+    {"do": "redo", "by": "ben"},
+    {
+        "do": "edit",
+        "by": "ben",
+        "pair": 0,
+        "cells": [[0, 0, "none"], [1, 0, "sure"]],
+        "at": "2026-01-01T00:00:00Z",
+    },
+    {"do": "status", "by": "ben", "pair": 0, "status": "accepted"},
+    {"do": "model", "name": "m", "pairs": 1},
+)
 # What formats can hold besides what they write, by name.
 VARIANTS = {
     "text": [
@@ -72,6 +91,7 @@ VARIANTS = {
         "NULL ({ 1 }) It ({ }) \ufeffrained ({ 2 / / }\r\n\r\n"
         "# sentence pair\nx\nNULL ({ / / }) y ({ p1 / 2 / }) \n"
     ],
+    "journal": ["".join(json.dumps(event) + "\n" for event in _JOURNAL)],
     "multimwa": ["id\tsource\t-\ttarget\t-\t-\t-\tsure\tpossible\n4\ta b\tN/A\tc\tN/A\t1\t1\t0-0\t1-0\tx\n\n"],
 }
 TAGGED = (

@@ -47,7 +47,7 @@ def test_seeds_are_valid(name, tmp_path):
 
 def test_every_format_and_every_sidecar_is_a_target():
     assert set(SIDECARS) == set(READERS) <= set(TARGETS)
-    for name in corpora.formats():
+    for name in fuzz_checks.texts():
         assert {name, f"{name} beside its text"} & set(TARGETS)
 
 

@@ -11,8 +11,8 @@ from enumeration import Chain, laid_out, layout_of, node_rows, of_pairs, random_
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from jacana_torch.crf.differentiable import log_partition, path_scores, softmax_margin
 from jacana_torch.crf.kernel import posteriors
-from jacana_torch.crf.objective import log_partition, path_scores, softmax_margin
 from jacana_torch.crf.viterbi import best_paths, k_best
 from jacana_torch.errors import JacanaError
 

@@ -75,7 +75,7 @@ def objective_of(sizes, gold, costs, places: int = 10**6) -> Objective:
         blocks[name] = [(np.arange(first, first + size), None, None)]
         first += size
     named = dict(zip(("cost_null", "cost_link"), costs, strict=True))
-    return Objective(ChainScores.of(layout, blocks, first), [[path] for path in gold], 0.0, named, places)
+    return Objective(ChainScores(layout, blocks, first), [[path] for path in gold], 0.0, named, places)
 
 
 @quick

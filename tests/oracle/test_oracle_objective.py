@@ -13,8 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_oracle_scale import Counter
 
+from jacana_torch.crf.differentiable import softmax_margin
 from jacana_torch.crf.layout import packs
-from jacana_torch.crf.objective import Objective, softmax_margin
+from jacana_torch.crf.objective import Objective
 from jacana_torch.crf.scores import ChainScores
 
 SIZES = st.lists(st.tuples(st.integers(1, 5), st.integers(1, 4)), min_size=1, max_size=6)
@@ -30,7 +31,7 @@ def scores_of(sizes) -> ChainScores:
     for name, size in layout.sizes.items():
         blocks[name] = [(np.arange(first, first + size), None, None)]
         first += size
-    return ChainScores.of(layout, blocks, first)
+    return ChainScores(layout, blocks, first)
 
 
 def weights_of(chains: list[Chain]) -> list[float]:

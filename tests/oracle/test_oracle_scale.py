@@ -8,9 +8,9 @@ import torch
 from enumeration import layout_of, node_rows
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from jacana_torch.crf.differentiable import log_partition
 from jacana_torch.crf.kernel import posteriors
 from jacana_torch.crf.layout import Layout
-from jacana_torch.crf.objective import log_partition
 from jacana_torch.crf.viterbi import best_paths
 
 

@@ -241,7 +241,7 @@ def test_gradient_agrees_with_finite_differences(sizes, longest, seed):
     n_weights = first + segments.n_sized
     phrases = LinearScores([(np.arange(first, n_weights), None, None)], segments.n_sized, n_weights, "cpu")
     share = torch.tensor([1.0, 0.5, 1 / 3][:longest], dtype=torch.float64)
-    model = SegmentScores(segments, ChainScores.of(layout, blocks, n_weights), phrases, share)
+    model = SegmentScores(segments, ChainScores(layout, blocks, n_weights), phrases, share)
     gold = [np.array([(m, 1, m % (n + 1), 1) for m in range(of)]) for of, n in sizes]
     l2, cost = rng.uniform(0.5, 2.0, n_weights), rng.uniform(0, 1, segments.n_segments)
     objective = SegmentObjective(model, SemiMarkov(segments, 10**6), gold, cost, l2)
@@ -260,7 +260,7 @@ def test_segment_scores_are_pooled_cells_plus_phrase_features():
     }
     phrases = LinearScores([(np.array([0]), extra[:, None], None)], 16, 1, "cpu")
     share = torch.tensor([1.0, 0.5], dtype=torch.float64)
-    flat_scores, *_ = SegmentScores(segments, ChainScores.of(layout, blocks, 1), phrases, share).scores(
+    flat_scores, *_ = SegmentScores(segments, ChainScores(layout, blocks, 1), phrases, share).scores(
         torch.ones(1, dtype=torch.float64)
     )
     assert flat_scores[:2].tolist() == [0.5, 0.25]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import multiprocessing
 import pickle
-import shutil
 import subprocess
 import sys
 
@@ -85,30 +84,6 @@ def test_given_tags_make_the_lemmas():
 
 
 @needs_wordnet
-def test_lemmas_are_nltks_morphy(monkeypatch, tmp_path):
-    """Against NLTK's own reader, for words of every inflection that the rules know and some that they do not."""
-    import nltk
-
-    place = resources.path("wordnet")
-    if not place.is_dir():
-        pytest.skip(f"WordNet is zipped, in {place}")
-    # NLTK reads nothing but what lies in corpora/ of a folder of nltk.data.path and nobody else may write
-    shutil.copytree(place, tmp_path / "corpora" / "wordnet", copy_function=shutil.copyfile)
-    monkeypatch.setattr(nltk.data, "path", [str(tmp_path)])
-    monkeypatch.setenv("JACANA_HOME", str(tmp_path / "home"))  # what is compiled here goes with it
-    from nltk.corpus.reader.wordnet import WordNetCorpusReader
-
-    reader = WordNetCorpusReader(nltk.data.find("corpora/wordnet"), None)
-    stems = "wolf dish pass buy try big fast sing woman axis Zorblax mill- 42 % child up United die".split()
-    words = [
-        stem + end for stem in stems for end in ("", "s", "es", "ies", "ed", "ing", "er", "est", "ves", "men")
-    ]
-    for tag, pos in (("NN", "n"), ("NNPS", "n"), ("VBG", "v"), ("JJR", "a"), ("RBS", "r")):
-        expected = tuple(reader.morphy(word.lower(), pos) or word.lower() for word in words)
-        assert lemmas([words, words[::-1]], [[tag] * len(words)] * 2) == [expected, expected[::-1]], tag
-
-
-@needs_wordnet
 def test_lemmas_do_not_depend_on_earlier_calls(monkeypatch):
     sentences = [["Geese", "were", "saws"], ["saws", "geese"], [], ["n't", "wo", "wo", "'s", "\ud800", ""]]
     tags = [["NNS", "VBD", "NNS"], ["VBZ", "NNS"], [], ["RB", "MD", "NN", "VBZ", "NN", "NN"]]
@@ -174,7 +149,7 @@ def test_a_forked_worker_reads_nothing_again(monkeypatch):
     def refuse(*_):
         raise AssertionError("a worker looks for, or opens, what its parent has")
 
-    for module, function in ((store, "_fingerprint"), (store, "open_arrays"), (resources, "find")):
+    for module, function in ((store, "open_arrays"), (resources, "find")):
         monkeypatch.setattr(module, function, refuse)  # what is compiled is opened through these
     with multiprocessing.get_context("fork").Pool(1) as workers:
         assert workers.apply_async(annotator, ([PAIR],)).get(timeout=60) == expected

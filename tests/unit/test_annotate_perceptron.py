@@ -185,6 +185,7 @@ def test_real_weights_on_any_text(real):
 
 
 @pytest.mark.parametrize("corpus", ["msr/dev.jsonl", "edinburgh/train.jsonl"])
+@pytest.mark.slow
 def test_real_weights_on_the_corpora(real, data_root, corpus):
     lines = (data_root / corpus).read_text(encoding="utf-8").splitlines()
     sentences = [row[side] for row in map(json.loads, lines) for side in ("source", "target")]

@@ -15,14 +15,13 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from jacana_torch import resources
+from templates import corpus
 
 SCRIPTS = Path(__file__).parents[2] / "scripts"
 sys.path.insert(0, str(SCRIPTS))
 
 import bench_page  # noqa: E402
-from benchmarks import scaling, text, train  # noqa: E402
+from benchmarks import gpu, scaling, text, train  # noqa: E402
 from benchmarks.measure import (  # noqa: E402
     MIB,
     Finished,
@@ -38,7 +37,7 @@ from benchmarks.measure import (  # noqa: E402
 )
 
 needs_proc = pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="memory is read from /proc")
-PARTS = ["engine", "train", "align", "startup", "memory", "scaling"]
+PARTS = ["engine", "train", "align", "startup", "stream", "memory", "scaling", "gpu"]
 
 
 # Text
@@ -180,12 +179,11 @@ def test_directions_are_parsed_from_an_interleaved_log():
         train.directions(lines[:2])
 
 
+@pytest.mark.slow
 def test_the_log_of_a_real_training_is_parsed(tmp_path):
-    missing = [name for name in ("tagger", "wordnet", "glove-840b") if not resources.available(name)]
-    if missing:
-        pytest.skip(f"training with the default features needs {', '.join(missing)}")
     text.write_gold(tmp_path / "made.jsonl", 8)
-    found = train.directions(train.trained(tmp_path / "made.jsonl").lines)
+    simple = ["annotate=none", "features=[string,position,distortion]"]
+    found = train.directions(train.trained(tmp_path / "made.jsonl", settings=simple).lines)
     assert all(math.isfinite(f["loss"]) and f["iterations"] > 1 and f["seconds"] >= 0 for f in found.values())
 
 
@@ -210,6 +208,21 @@ def test_tables_are_replaced_and_other_text_stays():
     assert "old" not in once and "| `x` | 1 (1–1) | 1 (1–1) |" in once and "kept" in once and "a cpu" in once
     assert "<!-- other -->" in once and once.startswith("a\n") and once.endswith("\nc\n")
     assert bench_page.filled(once, REPORT) == once
+
+
+@pytest.mark.slow
+def test_the_table_of_a_device_is_measured_on_any():
+    report = {"device": "this CPU", **gpu.measured(corpus(12), ["cpu"], 0.001)}
+    assert set(report["seconds"]) == {f"{what} | cpu" for what in gpu.WHAT}
+    assert len(gpu.table(report)) == 2 + len(gpu.WHAT) + 2
+
+
+@pytest.mark.slow
+def test_without_a_device_the_benchmark_says_so():
+    environment = {**os.environ, "CUDA_VISIBLE_DEVICES": ""}
+    command = [sys.executable, str(SCRIPTS / "bench.py"), "gpu"]
+    said = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert said.returncode == 0 and "there is no CUDA device" in said.stderr
 
 
 def test_every_part_has_a_table_in_the_page_and_a_module():

@@ -90,6 +90,7 @@ def test_the_report_by_hand():
     assert rows["0.9–1.0"] == ["1", "95.0%", "100.0%", "1", "100.0%", "100.0%"]
 
 
+@pytest.mark.slow
 def test_the_script_counts_every_cell_once(tmp_path, capsys):
     rng = random.Random(3)
     rows, cells, links = [], 0, 0

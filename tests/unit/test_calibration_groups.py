@@ -70,6 +70,16 @@ def test_a_cell_counts_by_its_weight():
     assert one != fitted(replace(sample, weight=np.ones(len(times))))
 
 
+def test_made_pairs_calibrate_less_than_real_ones():
+    made = np.repeat(np.arange(50) % 3 == 0, 8)
+    sample = replace(random_sample(4), made=made)
+    less = sample.mostly_real()
+    assert np.array_equal(less.weight[~made], sample.weight[~made])
+    assert less.weight[made] == pytest.approx(sample.weight[made] / 10) and np.array_equal(less.made, made)
+    only = replace(sample, made=np.ones(400, dtype=bool))
+    assert only.mostly_real().weight is only.weight
+
+
 def test_real_pairs_are_those_that_were_not_made():
     made = np.repeat(np.arange(50) % 3 == 0, 8)
     sample = replace(random_sample(4), made=made)

@@ -79,12 +79,17 @@ def alike(one, other) -> None:
         assert np.array_equal(value, other[key]) if isinstance(value, np.ndarray) else value == other[key], key
 
 
-@pytest.mark.parametrize("name", SYSTEMS)
+SLOW = ("mixed", "neural", "manli")  # networks and searches; the others take half a second
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in SYSTEMS]
+)
 def test_a_training_killed_twice_or_more_ends_with_the_same_weights(name, tmp_path):
     aligner = made(name)
     report = fit_phase(aligner, EXAMPLES, DEV)
     expected, kills = aligner.state(), 0
-    for at in (2, 5, 11, 25, 80):
+    for at in (2, 25, 80):
         try:
             found, resumed = trained(name, tmp_path, Killer(at))
         except Killed:
@@ -145,6 +150,7 @@ def test_training_goes_on_if_its_checkpoint_cannot_be_written(tmp_path, caplog):
     files.close(keep=True)
 
 
+@pytest.mark.slow
 def test_a_folder_has_one_training_at_a_time(tmp_path):
     files = Files(tmp_path, 0.0)
     with pytest.raises(ConfigError, match="another process is training this run"):

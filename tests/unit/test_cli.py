@@ -94,6 +94,17 @@ def test_symmetrize_changes_how_directions_are_combined(cli, model):
     assert code == 2 and "grow-diag-final-and" in err
 
 
+def test_threshold_chooses_links_by_their_probability(cli, model):
+    line, counts = "The old dog sat down .\tA dog was sitting down .\n", []
+    for threshold in ("0.001", "0.5", "0.999"):
+        counts.append(len(whole(cli("align", "--model", model, "--threshold", threshold, stdin=line)).split()))
+    assert counts[0] > counts[1] > counts[2]
+    code, _, err = cli("align", "--model", model, "--threshold", "2", stdin=line)
+    assert code == 2 and "threshold=2.0" in err
+    code, _, err = cli("align", "--model", model, "--threshold", "0.7", "--symmetrize", "union", stdin=line)
+    assert code == 2 and "leave out --symmetrize" in err
+
+
 def test_a_bad_line_ends_the_run_after_the_lines_before_it(cli, model, tmp_path):
     file = tmp_path / "pairs.txt"
     file.write_text("red\tred\ndog\tdog\nno tab here\nbook\tbook\n")

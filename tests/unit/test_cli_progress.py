@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from jacana_torch.cli import align, main
+from jacana_torch.cli import main, progress
 
 pty = pytest.importorskip("pty", reason="needs a terminal, which this system has none to make of")
 
@@ -50,15 +50,17 @@ def outcomes(batches: int = 3) -> Iterator[tuple[list, list]]:
 def drawn(terminal: Terminal, fraction: float | None) -> str:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "stderr", terminal.stream)  # not in the fixture, after which pytest puts its own there
-        assert len(list(align._with_progress(outcomes(), lambda: fraction))) == 3
+        assert len(list(progress.with_progress(outcomes(), lambda: fraction))) == 3
     return terminal.text()
 
 
 def test_numbers_on_a_terminal(terminal, monkeypatch):
-    monkeypatch.setattr(align, "SHOWN_AFTER", 0.0)
-    monkeypatch.setattr(align, "REDRAWN_AFTER", 0.0)
+    monkeypatch.setattr(progress, "SHOWN_AFTER", 0.0)
+    monkeypatch.setattr(progress, "REDRAWN_AFTER", 0.0)
     text = drawn(terminal, 0.25)
     assert "25%" in text and re.search(r"4,500 pairs, [\d,]+/s", text) and "0:00:0" in text
+    last = text.split("pairs,")[-2]
+    assert "100%" in last and "25%" not in last  # and it stays
     text = drawn(terminal, None)  # of a pipe, no share is known
     assert "%" not in text and re.search(r"4,500 pairs, [\d,]+/s", text)
 
@@ -69,7 +71,7 @@ def test_nothing_in_the_first_second(terminal):
 
 def test_the_workers_stop_with_the_display(terminal):
     given = outcomes()
-    shown = align._with_progress(given, lambda: None)
+    shown = progress.with_progress(given, lambda: None)
     next(shown)
     shown.close()
     assert list(given) == []
@@ -79,9 +81,9 @@ def test_no_thread_prevents_forking(terminal, monkeypatch):
     from jacana_torch.util.parallel import usual_method
 
     before = usual_method()
-    monkeypatch.setattr(align, "SHOWN_AFTER", 0.0)
+    monkeypatch.setattr(progress, "SHOWN_AFTER", 0.0)
     monkeypatch.setattr(sys, "stderr", terminal.stream)
-    shown = align._with_progress(outcomes(), lambda: 0.5)
+    shown = progress.with_progress(outcomes(), lambda: 0.5)
     next(shown), next(shown)
     assert terminal.text() and usual_method() == before
     shown.close()
@@ -90,7 +92,7 @@ def test_no_thread_prevents_forking(terminal, monkeypatch):
 @pytest.mark.parametrize("to_file", [True, False])
 def test_no_numbers_among_links_on_a_terminal(terminal, monkeypatch, model, tmp_path, to_file):
     """Links on the terminal show the progress themselves."""
-    monkeypatch.setattr(align, "SHOWN_AFTER", 0.0)
+    monkeypatch.setattr(progress, "SHOWN_AFTER", 0.0)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"red dog\tdog\n" * 100)))
     monkeypatch.setattr(sys, "stdout", terminal.stream)
     monkeypatch.setattr(sys, "stderr", terminal.stream)

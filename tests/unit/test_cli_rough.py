@@ -44,6 +44,7 @@ def test_an_empty_file():
     assert align(b"") == (0, "", "")
 
 
+@pytest.mark.slow
 def test_a_line_of_three_thousand_tokens():
     words = [f"w{k}" for k in range(3000)]
     line = " ".join(words) + "\t" + " ".join(words[1000:1200])

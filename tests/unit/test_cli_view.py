@@ -7,6 +7,7 @@ import re
 
 import pytest
 
+import jacana_torch as jt
 from jacana_torch.cli import main
 
 GOLD = """{"id": "one", "source": ["a", "cat"], "target": ["the", "cat"], "sure": [[0, 0], [1, 1]]}
@@ -55,7 +56,9 @@ def test_a_model_aligns_text_and_gives_reasons(folder, capsys):
     assert data["files"] == ["core"] and source == "The cats sleep ."
     assert len(why) == len(links) // 4 > 0
     for reasons in why:
-        assert all(0 <= name < len(data["features"]) for name in reasons[4::2]) and len(reasons) == 10
+        sentence, verdict, *groups = reasons
+        assert data["sentences"][sentence].endswith(".") and data["verdicts"][verdict]
+        assert all(0 <= name < len(data["groups"]) for name in groups[::2]) and 2 <= len(groups) <= 10
 
 
 def test_a_model_is_compared_with_gold_and_explains_what_it_missed(folder, capsys):
@@ -66,11 +69,27 @@ def test_a_model_is_compared_with_gold_and_explains_what_it_missed(folder, capsy
     assert all(0 <= posterior <= 1000 for posterior in flat[3::4]) and all(why)
 
 
-def test_a_model_gives_reasons_for_the_links_of_a_file(folder, capsys):
-    assert main(["view", "gold.jsonl", "found.txt", "--model", "core"]) == 0
+def test_a_file_and_models_are_systems_and_models_give_reasons(folder, capsys):
+    assert main(["view", "gold.jsonl", "found.txt", "--model", "core", "--model", "bag_of_words"]) == 0
     data = held(capsys.readouterr().out)
-    assert data["files"] == ["gold.jsonl", "found.txt"]
-    assert [pair[3][2::4] for pair in data["pairs"]] == [[1, 5], [4, 1]] and all(data["pairs"][1][4])
+    assert data["files"] == ["gold.jsonl", "found.txt", "core", "bag_of_words"] and data["gold"]
+    assert data["explained"] == ["core", "bag_of_words"]
+    for (_, source, target, flat, by_core, by_bag), found in zip(data["pairs"], [{(1, 1)}, {(0, 0)}], strict=True):
+        links = {tuple(flat[k : k + 2]): flat[k + 2 : k + 6] for k in range(0, len(flat), 6)}
+        assert {link for link, (says, *_) in links.items() if says & 4} == found
+        for number, name in ((2, "core"), (3, "bag_of_words")):
+            (alignment,) = jt.load(name).align([(source.split(), target.split())])
+            assert {link for link, (says, *_) in links.items() if says & 4**number} == alignment.sure
+        assert all(by_core) and not any(by_bag) and len(by_core) == len(by_bag) == len(links)
+
+
+def test_two_models_without_gold(folder, capsys):
+    assert main(["view", "pairs.txt", "--model", "core", "--model", "core"]) == 0
+    data = held(capsys.readouterr().out)
+    assert data["files"] == ["core (1)", "core (2)"] and not data["gold"]
+    ((_, source, _, flat, *whys),) = data["pairs"]
+    assert source == "The cats sleep ." and set(flat[2::5]) == {4 + 16} and flat[3::5] == flat[4::5]
+    assert whys[0] == whys[1]
 
 
 def test_models_that_give_no_reasons_are_shown_without(folder, capsys):

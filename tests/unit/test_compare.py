@@ -23,6 +23,7 @@ from jacana_torch.evaluate.significance import differences
 from jacana_torch.symmetrize import functions
 from jacana_torch.systems.unsupervised.unsupervised import Ibm1
 from jacana_torch.train import loop
+from jacana_torch.util import parallel
 
 GOLD = [e.gold for e in EXAMPLES]
 
@@ -33,7 +34,7 @@ def config(tmp_path_factory) -> dict:
     folder = tmp_path_factory.mktemp("compared")
     toy_systems.write_corpora(folder)
     made = composed("annotate=none", "features=[string]", f"data.root={folder}", "data.train=[words.jsonl]")
-    return {**made, "train": None, "symmetrizers": None, "rounds": 500}
+    return {**made, "workers": 1, "train": None, "symmetrizers": None, "rounds": 500}
 
 
 @pytest.fixture(scope="module")
@@ -114,6 +115,14 @@ def test_protocols_differ_in_the_pairs_that_systems_are_trained_on(compare, conf
     dev = compare("memory", "equal", data={**config["data"], "dev": ["dev.jsonl"]})
     assert trained(dev) == ["other pairs", "-"] and f1(dev)[0] == 0
     assert dev.rows[1].score == score([e.gold for e in DEV], [Equal().one(e.pair) for e in DEV])
+
+
+def test_folds_that_are_trained_side_by_side_count_alike(call, tmp_path, monkeypatch):
+    monkeypatch.setattr(parallel, "usual_method", lambda: "fork")
+    one, two = (call(tmp_path / str(workers), "both", "memory", cv=3, workers=workers) for workers in (1, 2))
+    assert len(one.rows) == 2 and f1(one) == f1(two)
+    for alone, shared in zip(one.rows, two.rows, strict=True):
+        assert alone.counts.table.tolist() == shared.counts.table.tolist() and shared.train_seconds > 0
 
 
 def test_symmetrizers_are_compared_if_the_config_lists_them(compare, table):

@@ -296,5 +296,5 @@ def test_formats_are_the_modules(tmp_path, monkeypatch):
 
 
 def test_an_unknown_format_names_the_known():
-    with pytest.raises(ConfigError, match="'giza'.*jacana, jsonl.*text"):
+    with pytest.raises(ConfigError, match="'giza'.*jacana, journal, jsonl.*text"):
         read("", "giza")

@@ -148,11 +148,12 @@ def in_format(format: str, examples, **more) -> io.BytesIO:
 
 
 @pytest.mark.parametrize("links_only", [False, True])
-@pytest.mark.parametrize("format", [each for each in corpora.formats() if each != "text"])
+@pytest.mark.parametrize("format", corpora.formats(corpora.can_align))
 def test_predictions_of_any_format(format, links_only):
     wanted = [each.gold for each in GOLD]
     assert corpora.align_to(GOLD, in_format(format, GOLD, links_only=links_only), format) == wanted
-    assert corpora.align_to(GOLD, in_format(format, GOLD, links_only=links_only)) == wanted
+    if format != "tsv":  # whose lines could be those of other formats
+        assert corpora.align_to(GOLD, in_format(format, GOLD, links_only=links_only)) == wanted
     if format in ("jsonl", "jacana", "msr", "multimwa"):
         assert corpora.align_to(GOLD, in_format(format, GOLD[::-1]), format) == wanted, "by id"
 

@@ -11,7 +11,7 @@ import torch
 from tiny_encoder import tiny_encoder
 
 from jacana_torch.encoders import checkpoint
-from jacana_torch.encoders.encoder_network import Adapted, adapt, checked_layers, word_vectors
+from jacana_torch.encoders.encoder_network import Adapted, adapt, checked_layers, fold, word_vectors
 from jacana_torch.encoders.pieces import windows
 from jacana_torch.errors import ConfigError, MissingResource
 from jacana_torch.types import Sentence, SentencePair
@@ -94,6 +94,22 @@ def test_adapters_start_at_zero_and_leave_the_network_frozen(encoder):
     learning = {name for name, p in adapted.named_parameters() if p.grad is not None and p.grad.any()}
     assert learning and all(name.endswith(".wide") for name in learning)  # the narrow ones wait for the wide ones
     assert sum(isinstance(module, Adapted) for module in adapted.modules()) == 2 * 6
+
+
+def test_folded_adapters_do_the_same(encoder):
+    """Folding keeps what adapters have learnt, and leaves no module of theirs."""
+    read = windows(PAIRS[:1], checkpoint.tokenizer(encoder))
+    plain, adapted = checkpoint.network(encoder), adapt(checkpoint.network(encoder), 2)
+    torch.manual_seed(3)
+    for module in adapted.modules():
+        if isinstance(module, Adapted):
+            torch.nn.init.normal_(module.wide, std=0.5)
+    with torch.no_grad():
+        unadapted, before = (word_vectors(network, read, [11], [2])[0] for network in (plain, adapted))
+        after = word_vectors(fold(adapted), read, [11], [2])[0]
+    assert (after - before).abs().max() < 1e-5 < 0.01 < (after - unadapted).abs().max()
+    assert not any(isinstance(module, Adapted) for module in adapted.modules())
+    assert not any(p.requires_grad for p in adapted.parameters())
 
 
 def test_an_adapter_is_a_product_of_its_matrices():

@@ -69,7 +69,7 @@ def test_contributions_add_up_to_the_node_scores_of_every_cell(name):
     model = loaded(name)
     chains = model.aligner.forward, model.aligner.backward
     weights = [dict(zip(crf.names, crf.weights, strict=True)) for crf in chains]
-    for pair in pairs(model, 50):
+    for pair in pairs(model, 20):
         grid, explanation = Grid([pair]), model.explain(pair)
         quick = node_scores(Grid([pair]), *(crf.scorer() for crf in chains))  # in single precision here and there
         sides = zip(explanation.directions, chains, weights, (grid, grid.flipped()), quick, strict=True)
@@ -200,7 +200,7 @@ def test_reasons_are_a_sequence_sorted_by_strength():
     assert list(some) == [Reason("c.z", 2.0, -3.0), Reason("a.x", 1.0, 0.5)] == some[:]
     assert (len(some), some[0], some[-1], some[1:]) == (2, some[0], Reason("a.x", 1.0, 0.5), [some[1]])
     assert some.total == -5.5 and some.to_dicts(1) == [
-        {"feature": "c.z", "value": 2.0, "weight": -3.0, "contribution": -6.0}
+        {"feature": "c.z", "title": "c z", "value": 2.0, "weight": -3.0, "contribution": -6.0}
     ]
     with pytest.raises(IndexError):
         some[2]
@@ -238,7 +238,7 @@ def test_an_alignment_explains_itself(core):
     link = alignment.explain(1, 3)
     assert link.linked and link.to_dict() == core.explain(SENTENCES).link(1, 3).to_dict()
     assert not alignment.explain(1, 0).linked
-    assert "bought takes purchased (3)" in str(link) and "both directions have it" in str(link)
+    assert "“bought” takes “purchased” with probability" in str(link) and "both directions have it" in str(link)
     others = [Alignment(2, 2), alignment.flip(), alignment | alignment, copy.copy(alignment)]
     for other in [*others, pickle.loads(pickle.dumps(alignment))]:
         with pytest.raises(JacanaError, match=r"model\.explain"):

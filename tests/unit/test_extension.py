@@ -291,7 +291,7 @@ def here(folder, monkeypatch):
 
 
 def test_an_aligner_of_the_folder_is_cross_validated(here):
-    assert main([*TRAIN, "aligner=dictionary", "annotate=none", "cv=2"]) == 0
+    assert main([*TRAIN, "aligner=dictionary", "annotate=none", "cv=2", "workers=1"]) == 0
 
 
 def test_a_drop_knows_the_families_of_the_folder(here, capsys):

@@ -18,9 +18,9 @@ from jacana_torch.features.families.context import (
     context_of,
     run_length,
 )
-from jacana_torch.features.grid import Grid
-from jacana_torch.features.padded_grid import PaddedGrid, table_of
+from jacana_torch.features.grid import Grid, table_of
 from jacana_torch.types import Sentence, SentencePair
+from jacana_torch.util.geometry import PaddedGrid
 
 
 def pair(source: str, target: str) -> SentencePair:

@@ -65,7 +65,7 @@ def kind_of_two(a: str, b: str, base: float) -> str:
     return "number|any" if "number" in kinds else "word|word"
 
 
-@pytest.mark.parametrize(("seed", "window"), [(0, 3), (1, 3), (2, 1)])
+@pytest.mark.parametrize(("seed", "window"), [(0, 3), (2, 1)])
 def test_every_column_of_every_cell(seed, window):
     pairs = random_pairs(seed) + OWN
     names, said = table(Context(window)(Grid(pairs)).link, sum(len(x.source) * len(x.target) for x in pairs))

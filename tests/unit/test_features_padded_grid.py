@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jacana_torch.features.grid import Grid
-from jacana_torch.features.padded_grid import COLUMN, ROW, PaddedGrid, table_of
+from jacana_torch.features.grid import Grid, table_of
 from jacana_torch.types import Sentence, SentencePair
-from jacana_torch.util.geometry import Geometry
+from jacana_torch.util.geometry import COLUMN, ROW, Geometry, PaddedGrid
 
 length = st.one_of(st.integers(0, 5), st.sampled_from([1, 23]))
 shapes = st.lists(st.tuples(length, length), max_size=5)

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jacana_torch import resources
+from jacana_torch.aligners.crf import Crf
 from jacana_torch.crf import scores as scoring
 from jacana_torch.crf.layout import Layout
 from jacana_torch.crf.scores import Scorer, node_scores
@@ -225,10 +226,14 @@ def test_word_blocks_are_computed_once_for_each_pair_of_words_of_a_batch(part_pl
 
 def test_weights_that_change_in_place_are_noticed():
     model = Model((String(),), 1)
-    scorer = model.scorer()
-    assert scorer.has(model.names, model.weights) and not scorer.has(list(model.names), model.weights)
-    model.weights[3] += 1
-    assert not scorer.has(model.names, model.weights)
+    crf = Crf({"string": String()})
+    crf.names, crf.weights = model.names, model.weights
+    scorer = crf.scorer()
+    assert crf.scorer() is scorer
+    crf.weights[3] += 1
+    assert crf.scorer() is not scorer and crf.scorer() is crf.scorer()
+    scorer, crf.names = crf.scorer(), list(crf.names)
+    assert crf.scorer() is not scorer
 
 
 def test_a_family_that_gives_too_few_rows_is_named():

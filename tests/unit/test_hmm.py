@@ -295,6 +295,7 @@ def test_long_target_takes_at_most_quadratic_time():
     assert all((0, 1) in a.sure for a in found) and time.process_time() - began < 20
 
 
+@pytest.mark.slow
 def test_results_on_msr_dev(data_root):
     """MANLI's Table 1 reports an F1 of 72.1 for GIZA++ and Cross-EM."""
     examples = unlinked(gold := list(corpora.read(str(data_root / "msr/dev.jsonl"))))

@@ -87,7 +87,7 @@ def whole(folder) -> Path:
     return finished(folder)
 
 
-@pytest.mark.parametrize("part", ["forward", "backward"])
+@pytest.mark.parametrize("part", ["forward", pytest.param("backward", marks=pytest.mark.slow)])
 def test_ctrl_c_keeps_the_best_weights_to_resume_from(folder, whole, part, caplog):
     code, out, err = interrupted(folder, rf"{part} +4 ", "output=finished")
     assert code == 130 and "Traceback" not in err
@@ -180,8 +180,9 @@ def killed(folder, monkeypatch):
 SHORT = ("data.limit=12", "trainer.max_iterations=4", "trainer.checkpoint_seconds=0")
 
 
+@pytest.mark.slow
 def test_a_cross_validation_goes_on_with_the_fold_that_was_interrupted(folder, killed, tmp_path):
-    given = ("cv=3", "logger.tensorboard=true")
+    given = ("cv=3", "workers=1", "logger.tensorboard=true")
     plain = (f"data.root={folder}", "data.train=[corpus.jsonl]", *OVERRIDES, *SHORT, *given)
     run_here(*plain, f"hydra.run.dir={tmp_path}/whole")
     run = tmp_path / "killed"
@@ -242,6 +243,7 @@ def test_a_run_that_was_killed_before_it_kept_anything_begins(folder, killed, tm
     assert (run / "model" / "config.json").is_file()
 
 
+@pytest.mark.slow
 def test_tensorboard_goes_on_without_gaps_and_doubles(folder, killed, tmp_path):
     given = ("logger.tensorboard=true", "data.dev=[corpus.jsonl]")
     plain = (f"data.root={folder}", "data.train=[corpus.jsonl]", *OVERRIDES, *SHORT, *given)

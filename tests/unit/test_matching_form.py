@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jacana_torch.annotate.tokens import _matching_form, matching_form, unescaped
+from jacana_torch.annotate.tokens import matching_form, unescaped
 
 SAME = {
     "(": ("-LRB-", "-lrb-"),
@@ -64,7 +64,7 @@ def test_time_is_linear_in_the_length():
     def seconds(token: str) -> float:
         begun = time.process_time()
         for _ in range(5):
-            _matching_form.__wrapped__(token)
+            matching_form.__wrapped__(token)
         return time.process_time() - begun
 
     for piece in ("\\", "-", "\u00ad", "’", "\\/"):
@@ -72,7 +72,7 @@ def test_time_is_linear_in_the_length():
 
 
 def test_the_cache_is_bounded():
-    assert _matching_form.cache_info().maxsize and unescaped.cache_info().maxsize
+    assert matching_form.cache_info().maxsize and unescaped.cache_info().maxsize
 
 
 def test_unescaped_touches_brackets_and_apostrophes_alone():

@@ -65,6 +65,14 @@ def test_it_learns(trained):
     assert found.f1 > 0.9
 
 
+@pytest.mark.slow
+def test_compiled_blocks_train_the_same():
+    plain, compiled = aligner(epochs=1, dropout=0.0), aligner(epochs=1, dropout=0.0, captured=True)
+    losses = [made.fit(TRAINING).loss["grid"] for made in (plain, compiled)]
+    assert losses[1] == pytest.approx(losses[0], rel=1e-4)
+    assert plain.state().keys() == compiled.state().keys()
+
+
 # The network
 
 
@@ -200,8 +208,7 @@ def test_full_and_frozen_encoders(encoder):
     for rank in (None, 0, 2):
         made = aligner(encoder=encoder, rank=rank, views=2, epochs=1)
         made.fit(TRAINING[:8])
-        names = [name for name in made.networks[0].learnt() if name.startswith("contextual.encoder.")]
-        learnt[rank] = len(names)
+        learnt[rank] = sum(name.startswith("0.contextual.encoder.") for name in made.state())
     assert learnt[0] == 0 < learnt[2] < 2 * learnt[None]
 
 

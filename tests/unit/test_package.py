@@ -7,14 +7,19 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import tarfile
 import zipfile
 from pathlib import Path
 
 import pytest
+import yaml
 
+from jacana_torch.errors import ModelError
+from jacana_torch.model import card, persist
 from jacana_torch.version import __version__
 
 CHECKOUT = Path(__file__).parents[2]
+LARGEST_WHEEL = 10_000_000  # bytes
 NOT_SOURCE = shutil.ignore_patterns(
     ".git",
     ".venv",
@@ -105,6 +110,24 @@ def test_the_wheel_holds_nothing_else(wheel):
     assert {name.split("/")[0] for name in held} == {"jacana_torch", f"jacana_torch-{__version__}.dist-info"}
     assert not [name for name in held if name.endswith((".pyc", ".orig", "~")) or "/tests/" in name]
     assert any(name.endswith("LICENSE") for name in held)
+    endings = {Path(name).suffix for name in held if ".dist-info/" not in name}
+    assert not endings & {".tsv", ".csv", ".jsonl", ".mst", ".npz", ".pkl", ".gz"}, "no corpora, no resources"
+    models = {name.split("/")[3] for name in held if name.startswith("jacana_torch/model/shipped/")}
+    files = {name.split("/")[-1] for name in held if name.startswith("jacana_torch/model/shipped/")}
+    assert models == set(persist.names()) >= {"core", "standard", "neural"}
+    assert files == {"config.json", "weights.safetensors", "signature.json", "card.json"}
+    assert wheel.stat().st_size < LARGEST_WHEEL
+
+
+def test_the_sdist_holds_what_reading_and_testing_it_takes(sdist):
+    with tarfile.open(sdist) as opened:
+        held = {name.partition("/")[2] for name in opened.getnames()}
+    wanted = files_under("tests", "*.py") | files_under("docs", "*.md") | files_under("conf", "*.yaml")
+    wanted |= files_under("examples", "*") | files_under("scripts", "*.py") | files_under("tests/golden", "*.txt")
+    wanted = {name for name in wanted if "__pycache__" not in name and "_build" not in name}
+    wanted |= {"README.md", "CHANGELOG.md", "CITATION.cff", "LICENSE", "constraints.txt", ".ci/smoke_wheel.sh"}
+    assert len(wanted) > 200 and wanted - held == set()
+    assert not [name for name in held if name.endswith(".pyc") or name.startswith(("runs", "build"))]
 
 
 def test_the_installed_command_is_the_installed_package(installed, tmp_path):
@@ -175,3 +198,61 @@ def test_lowest_versions_are_those_of_pyproject():
     )
     fewer = subprocess.run([*command, "--without", "torch"], capture_output=True, text=True, check=True).stdout
     assert "torch==" not in fewer and len(fewer.splitlines()) == len(lines) - 1
+
+
+# The release
+
+
+def test_workflows_and_classifiers_name_the_same_pythons():
+    text = (CHECKOUT / "pyproject.toml").read_text(encoding="utf-8")
+    known = [line.split(" :: ")[2].strip('",') for line in text.splitlines() if ":: Python :: 3." in line]
+    jobs = {
+        name: yaml.safe_load((CHECKOUT / ".github" / "workflows" / f"{name}.yml").read_text())["jobs"]
+        for name in ("ci", "release")
+    }
+    assert jobs["release"]["test"]["strategy"]["matrix"]["python"] == known and len(known) >= 4
+    assert [one["python"] for one in jobs["ci"]["test"]["strategy"]["matrix"]["include"]] == known
+    assert jobs["release"]["publish"]["permissions"] == {"id-token": "write"}
+    assert jobs["release"]["publish"]["needs"] == "test" and jobs["release"]["test"]["needs"] == "build"
+
+
+def test_the_citation_is_of_this_version_and_of_five_papers():
+    cited = yaml.safe_load((CHECKOUT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert cited["version"] == __version__ and cited["cff-version"] == "1.2.0"
+    assert [(paper["authors"][0]["family-names"], paper["year"]) for paper in cited["references"]] == [
+        ("MacCartney", 2008), ("Thadani", 2011), ("Yao", 2013), ("Sultan", 2014), ("Sharma", 2018),
+    ]  # fmt: skip
+
+
+def test_templates_are_yaml_that_the_forge_reads():
+    for path in (CHECKOUT / ".github" / "ISSUE_TEMPLATE").glob("*.yml"):
+        form = yaml.safe_load(path.read_text(encoding="utf-8"))
+        assert path.name == "config.yml" or {"name", "description", "body"} <= form.keys()
+
+
+# Model cards
+
+
+@pytest.mark.parametrize("info", persist.shipped(), ids=lambda info: info.name)
+def test_the_card_is_of_these_weights(info):
+    """After a training of a shipped model: python scripts/model_card.py NAME"""
+    made = card.read(info.path)
+    assert made is not None and made["weights_sha256"] == card.checksum(info.path)
+    assert made["size"]["bytes"] < 10_000_000 and made["speed"]["pairs_per_second"] > 0
+    assert {row["corpus"] for row in made["out_of_domain"]} == {"MTRef dev", "Wiki dev"} and made["in_domain"]
+    assert made["conventions"] and len(made["limits"]) > 4
+    for row in made["out_of_domain"]:
+        value, low, high = row["f1"]
+        assert 50 < low < value < high < 100 and 0 < row["ece"] < 20
+    text = card.text(info, made)
+    for title in ("In domain", "Out of domain", "Conventions", "Limits", "Licence", "Speed", "Size"):
+        assert f"\n{title}" in text
+    assert max(map(len, text.splitlines())) < 130
+
+
+def test_a_card_of_other_weights_is_an_error(tmp_path):
+    folder = shutil.copytree(persist.locate("core"), tmp_path / "core")
+    with open(folder / "weights.safetensors", "ab") as weights:
+        weights.write(b" ")
+    with pytest.raises(ModelError, match="made for other weights: python scripts/model_card.py core"):
+        card.read(folder)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 from itertools import product
 
@@ -24,7 +25,7 @@ from jacana_torch.evaluate import score
 from jacana_torch.features.families.context import Context
 from jacana_torch.features.families.distortion import Distortion
 from jacana_torch.features.families.string import String
-from jacana_torch.symmetrize import functions
+from jacana_torch.symmetrize import functions, symmetrizer
 from jacana_torch.systems.unsupervised.unsupervised import Hmm
 from jacana_torch.types import Alignment, Example, Sentence, SentencePair
 
@@ -135,8 +136,8 @@ def test_links_are_what_is_likely_under_both(both, pairs, tables):
 @pytest.mark.parametrize("threshold", [0.05, 0.3, 0.9])
 def test_a_threshold_of_ones_own(both, pairs, tables, threshold):
     """Also so low that some of what may be told as 0 without confidences would count."""
-    way = Posterior(threshold=threshold)
-    for confidence in (False, True):
+    ways = Posterior(threshold=threshold), f" Posterior:{threshold}"
+    for confidence, way in product((False, True), ways):
         for alignment, table in zip(both.align(pairs, way, confidence), tables, strict=True):
             chances = chances_by_hand(both.combination, table) if table else {}
             assert alignment.sure == {link for link, chance in chances.items() if chance >= threshold}
@@ -364,6 +365,23 @@ def test_ctrl_c_among_the_folds_keeps_the_directions(monkeypatch):
 def test_settings_that_mean_nothing(settings):
     with pytest.raises(ConfigError, match=f"symmetrize.{next(iter(settings))}="):
         Posterior(**settings)
+
+
+@pytest.mark.parametrize(
+    "name, message",
+    [
+        ("posterior:1.5", "threshold=1.5: "),
+        ("posterior:0", "threshold=0.0: "),
+        ("posterior:nan", "threshold=nan"),
+        ("posterior:", "'' is not a number"),
+        ("posterior:high", "'high' is not a number, as in posterior:0.7"),
+        ("union:0.5", "union has no threshold"),
+        ("best:0.5", "there is no symmetrizer"),
+    ],
+)
+def test_names_with_thresholds_that_mean_nothing(name, message):
+    with pytest.raises(ConfigError, match=re.escape(message)):
+        symmetrizer(name)
 
 
 def test_others_than_chains_cannot():

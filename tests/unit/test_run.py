@@ -232,7 +232,7 @@ def test_given_annotation_comes_from_the_sidecars_in_order(train):
 
 
 def test_cross_validation_scores_every_pair_and_writes_predictions_but_no_model(train, files):
-    code, out, err = train("cv=5")
+    code, out, err = train("cv=5", "workers=1")
     assert code == 0 and len(out) == 1
     folder = Path(out[0])
     assert not (folder / "model").exists()
@@ -270,6 +270,7 @@ def test_a_family_that_hydra_cannot_read_is_reported(tmp_path, capsys):
     assert not out and "Incompatible key type" in err and "mine" in err
 
 
+@pytest.mark.slow
 def test_a_sweep_by_name(train):
     code, out, err = train("-m", "+sweep=l2", "data.limit=10", "trainer.max_iterations=5")
     assert code == 0 and len(out) == 4
@@ -344,6 +345,7 @@ def test_a_file_of_this_folder_is_not_taken_for_one_of_data_root(train, files):
     assert code == 2 and f"{files}/here.jsonl: there is no such file" in err and "write $PWD/here.jsonl" in err
 
 
+@pytest.mark.slow
 def test_the_module_is_the_same_command(files, tmp_path):
     """Nothing heavy is loaded to report a mistake."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}

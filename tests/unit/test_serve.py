@@ -338,6 +338,7 @@ def test_slow_clients_are_dropped(slow, sent, answer):
         assert client.get("/healthz").status == 200
 
 
+@pytest.mark.slow
 def test_clients_that_do_not_read_are_dropped(slow):
     content = json.dumps({"pairs": [{"source": ["x" * 1000] * 10, "target": ["y"]}] * 800}).encode()
     with served({"slow": Model(slow)}, patience=1, body=20_000_000) as client:

@@ -7,12 +7,13 @@ import logging
 import socket
 import threading
 import time
+from asyncio.selector_events import _SelectorSocketTransport
 
 import pytest
 from serving import heard, served, until
 
 from jacana_torch.model.model import Model
-from jacana_torch.serve import app
+from jacana_torch.serve import answers, connections
 from jacana_torch.types import Alignment
 
 pytest.importorskip("starlette", reason="the extra serve is not installed")
@@ -127,8 +128,32 @@ def test_what_is_no_http_is_refused(slow, sent, caplog):
     assert "Traceback" not in caplog.text and "Invalid" not in caplog.text
 
 
+def test_clients_that_are_gone_before_a_refusal_raise_no_error(slow, monkeypatch):
+    """What a client sends is no HTTP, and the system resets the connection before the answer is complete."""
+    ended, refuse, faults = _SelectorSocketTransport.write_eof, connections.Protocol._refuse, []
+
+    def late(self) -> None:
+        time.sleep(0.05)  # the reset arrives
+        ended(self)
+
+    def noted(self, *arguments) -> None:
+        try:
+            refuse(self, *arguments)
+        except OSError as error:
+            faults.append(error)
+            raise
+
+    monkeypatch.setattr(_SelectorSocketTransport, "write_eof", late)
+    monkeypatch.setattr(connections.Protocol, "_refuse", noted)
+    with served({"slow": Model(slow)}) as client:
+        with client.raw(b"\x16\x03\r\n\r\n"):
+            pass
+        assert client.get("/healthz").status == 200
+    assert faults == []
+
+
 def test_bodies_take_bounded_memory(slow, monkeypatch):
-    monkeypatch.setattr(app, "BODIES", 2)
+    monkeypatch.setattr(answers, "BODIES", 2)
     with served({"slow": Model(slow)}, body=10_000, patience=1) as client:
         half = [client.raw(HEAD + b"Content-Length: 9999\r\n\r\n" + b" " * 9000) for _ in range(3)]
         until(lambda: client.post("/align", {"source": "a " * 50, "target": "b " * 4000}).status == 503)

@@ -241,6 +241,7 @@ def test_weights_of_other_settings_are_errors():
 @pytest.mark.skipif(
     not (resources.available("wordnet") and resources.available("glove-840b")), reason="WordNet and vectors needed"
 )
+@pytest.mark.slow
 def test_msr_dev(data_root):
     dev = msr_dev.examples(data_root)
     aligner = Stanford(epochs=3)

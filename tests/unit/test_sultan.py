@@ -250,6 +250,7 @@ def test_entities_are_required_with_names_ner():
 # Results on MSR
 
 
+@pytest.mark.slow
 def test_results_on_msr_dev_are_like_the_papers(data_root):
     path = data_root / "resources" / "mwa_ppdb"
     if not (resources.available("mwa-ppdb") or path.is_dir()):

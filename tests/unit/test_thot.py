@@ -140,6 +140,7 @@ def test_error_without_the_package_names_the_extra(monkeypatch):
         Thot().fit(TRAINING)
 
 
+@pytest.mark.slow
 def test_results_on_msr_dev(thot, data_root):
     """MANLI's Table 1 reports 72.1 for GIZA++. IBM 4 reaches 81.6 but takes 15 s, so this tests the HMM."""
     gold = list(corpora.read(str(data_root / "msr/dev.jsonl")))

@@ -25,6 +25,7 @@ from jacana_torch.cli import hydra
 from jacana_torch.errors import ConfigError
 from jacana_torch.evaluate import score
 from jacana_torch.train import diagnostics, loop
+from jacana_torch.train.cross_validation import cross_validate
 from jacana_torch.types import Alignment, Example, Sentence, SentencePair
 
 
@@ -194,11 +195,11 @@ class Remembering:
 
 def test_cross_validation_aligns_pairs_by_models_that_did_not_see_them():
     examples = corpus(23)
-    found, alignments = loop.cross_validate(Remembering, examples, 5)
+    found, alignments = cross_validate(Remembering, examples, 5)
     assert not any(a.sure for a in alignments["aligned"]) and found["aligned"].pairs == 23
     assert [a.n_source for a in alignments["aligned"]] == [len(e.pair.source) for e in examples]
     with pytest.raises(KeyboardInterrupt):
-        loop.cross_validate(lambda: Remembering(interrupted=True), examples, 5)
+        cross_validate(lambda: Remembering(interrupted=True), examples, 5)
 
 
 def test_scores_are_those_of_evaluate_by_name():

@@ -12,9 +12,10 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
 
 import similarity
 import unrelated
-from content_words import content
 
 from jacana_torch.resources.wordnet_glosses import Gloss, glosses
+from jacana_torch.tasks.content import content
+from jacana_torch.tasks.scores import similarity as proportion
 from jacana_torch.types import Alignment, Sentence, SentencePair
 
 SYNSETS = """  1 a licence of more | lines
@@ -92,8 +93,8 @@ def test_similarity_is_the_harmonic_mean_of_two_shares():
     pair = SentencePair(Sentence("the red barn , built in 1901 .".split()), Sentence("a barn burnt".split()))
     assert content(pair.source) == [None, "red", "barn", None, "built", None, "1901", None]
     both = Alignment(8, 3, frozenset({(2, 1), (4, 2), (0, 0)}))
-    assert similarity.similarity(pair, both) == pytest.approx(2 / (1 / (2 / 4) + 1 / (2 / 2)))
-    assert similarity.similarity(pair, Alignment(8, 3, frozenset({(0, 0)}))) == 0
+    assert proportion(pair, both) == pytest.approx(2 / (1 / (2 / 4) + 1 / (2 / 2)))
+    assert proportion(pair, Alignment(8, 3, frozenset({(0, 0)}))) == 0
 
 
 def test_the_scripts_print_a_row_for_each_model(wordnet, tmp_path, monkeypatch, capsys):

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import io
 import json
+import math
 import pickle
+import random
 import re
 import xml.etree.ElementTree as ElementTree
+from html import unescape
 from html.parser import HTMLParser
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from PIL import Image, ImageColor
 
 import jacana_torch as jt
 from jacana_torch import Alignment, Example, JacanaError, Sentence, SentencePair
-from jacana_torch.view import Why, grid, kinds, page, svg
-from jacana_torch.view.drawing import columns, places
+from jacana_torch.view import Why, grid, kinds, layout, page, svg
+from jacana_torch.view.drawing import COLOURS, columns
+from jacana_torch.view.layout import places
 from jacana_torch.view.pages import embedded, payload
 
 TEXT = st.text(max_size=8)
@@ -45,7 +51,7 @@ GOLD = Alignment(2, 3, {(1, 1), (0, 0)})
 def test_an_alignment_made_by_a_model_draws_itself():
     (alignment,) = jt.load("core").align([("The cats sleep.", "The cats are sleeping.")])
     assert alignment.pair.source.tokens == ("The", "cats", "sleep", ".")
-    words = ElementTree.fromstring(alignment._repr_html_()).iter("{http://www.w3.org/2000/svg}text")
+    words = ElementTree.fromstring(alignment.to_svg()).iter("{http://www.w3.org/2000/svg}text")
     assert [word.text for word in words] == "The cats sleep . The cats are sleeping .".split()
     assert alignment.to_text() == alignment.to_text(("The cats sleep .", "The cats are sleeping ."))
 
@@ -58,7 +64,7 @@ def test_the_pair_is_not_part_of_equality_or_pickles():
     assert bare.pair is None and bare._repr_html_() is None
 
 
-@pytest.mark.parametrize("method", ["to_text", "to_html"])
+@pytest.mark.parametrize("method", ["to_text", "to_html", "to_svg", "to_png", "to_latex"])
 def test_words_that_are_not_those_aligned_are_refused(method):
     bare = Alignment(2, 3, {(1, 1)})
     with pytest.raises(JacanaError, match="does not know its words: give the pair"):
@@ -174,6 +180,111 @@ def test_without_matplotlib_a_plot_says_how_to_get_it(monkeypatch):
         small().to_matplotlib()
 
 
+def test_a_notebook_shows_links_that_open_their_reasons():
+    model = jt.load("core")
+    pair = SentencePair(Sentence(("the", "cats", ATTACK)), Sentence(("cats", ATTACK, "sleep")))
+    (alignment,) = model.align([pair])
+    shown = alignment._repr_html_()
+    parts = re.findall(r'<details data-link="(\d+)-(\d+)".*?<p[^>]*>(.*?)</p>(.*?)</details>', shown, re.S)
+    assert [(int(i), int(j)) for i, j, *_ in parts] == alignment.links and len(parts) == 2
+    for i, j, reason, table in parts:
+        link = alignment.explain(int(i), int(j))
+        assert unescape(reason) == link.reason and table.count("<tr>") == len(link.to_dict()["groups"])
+    scripts = Scripts()
+    scripts.feed(shown)
+    assert (
+        scripts.tags.count("script") == 1
+        and "alert" not in "".join(scripts.held)
+        and "cats" not in scripts.held[0]
+    )
+    (other,) = jt.load("bag_of_words").align([pair])  # which gives no reasons
+    assert other._repr_html_() == other.to_svg() and "<script" not in other.to_svg()
+
+
+def crossed(figure: layout.Figure, links: list[tuple[int, int]], number: int) -> list[tuple[int, int]]:
+    """(link, word) where a curve runs through a word that it does not join, by points on the curve."""
+    found = []
+    boxes = [(word.x, word.y, columns(word.text) * layout.COLUMN / 2) for word in figure.words]
+    for curve, (i, j) in zip(figure.curves, links, strict=True):
+        for (x, y), (a, b), (c, d), (u, v) in curve.steps():
+            for t in (k / 16 for k in range(17)):
+                r = 1 - t
+                across, down = (
+                    r**3 * one + 3 * r * r * t * two + 3 * r * t * t * three + t**3 * four
+                    for one, two, three, four in ((x, a, c, u), (y, b, d, v))
+                )
+                through = (
+                    n
+                    for n, (at, base, half) in enumerate(boxes)
+                    if -10 < down - base < 4 and abs(across - at) < half
+                )
+                found += [(curve.link, n) for n in through if n not in (i, number + j)]
+    return found
+
+
+@pytest.mark.parametrize("most", [25, 40, 200])
+def test_curves_of_pictures_never_run_through_words(most):
+    words = ["a" * (1 + k % 7) for k in range(28)]
+    order = random.Random(most).sample(range(28), 28)
+    links = dict.fromkeys(enumerate(order), "link")
+    assert crossed(layout.figure(words, words, links, most=most), list(links), 28) == []
+
+
+def test_words_from_right_to_left_stand_in_place():
+    hebrew = "הילדה קראה ספר ישן .".split()
+    for tokens, seen in (
+        (hebrew, [4, 3, 2, 1, 0]),
+        (["she", "said", *hebrew[:2], "twice", "."], [0, 1, 3, 2, 4, 5]),
+        ([*hebrew[:3], "a", "b", ",", "c", hebrew[3]], [7, 3, 4, 5, 6, 2, 1, 0]),
+    ):
+        middles, *_ = places(tokens, 100)
+        assert sorted(range(len(tokens)), key=lambda k: middles[k][0]) == seen
+
+
+def test_png_holds_the_colours_of_links_where_they_are():
+    words, links = ["aa", "bb", "cc"], {(0, 0): "hit", (1, 1): "miss", (2, 2): "invention"}
+    pair = SentencePair(Sentence(tuple(words)), Sentence(tuple(words)))
+    gold = Alignment(3, 3, {(0, 0), (1, 1)})
+    made = Alignment(3, 3, {(0, 0), (2, 2)}).of(pair)
+    image = Image.open(io.BytesIO(made.to_png(gold=gold, scale=3, background="#102030")))
+    figure = layout.figure(words, words, links)
+    assert image.size == (math.ceil(3 * figure.width), math.ceil(3 * figure.height))
+    assert image.getpixel((0, 0)) == (16, 32, 48) and image.text["Title"].endswith(
+        "1 correct, 1 missed, 1 spurious"
+    )
+    for curve in figure.curves:
+        x, y = curve.points[0]
+        near = [image.getpixel((round(3 * x) + dx, round(3 * y) + dy)) for dx in (-1, 0, 1) for dy in range(8)]
+        assert ImageColor.getrgb(COLOURS[curve.kind]) in near
+
+
+@pytest.mark.parametrize(
+    ("looks", "message"),
+    [
+        ({"scale": 0}, "scale 0 makes"),
+        ({"scale": 1e5}, "choose another"),
+        ({"background": "blurple"}, "name a colour"),
+    ]
+    + [({"font": "no-such-font"}, "there is no font")],
+)
+def test_png_that_cannot_be_drawn(looks, message):
+    with pytest.raises(JacanaError, match=message):
+        small().to_png(**looks)
+
+
+@given(aligned())
+def test_latex_is_balanced_and_holds_every_word_and_link(case):
+    pair, alignment, gold = case
+    text = alignment.to_latex(pair, gold=gold)
+    assert text.startswith("\\begin{tikzpicture}") and text.endswith("\\end{tikzpicture}\n")
+    depth = [0]
+    for found in re.findall(r"(?<!\\)(?:\\\\)*([{}])", text):
+        depth.append(depth[-1] + (1 if found == "{" else -1))
+    assert min(depth) == 0 == depth[-1] and not re.search(r"(?<!\\)[#$%&_^~](?!\\circ|\\times|\\diamond|\})", text)
+    assert text.count("\\draw[") == len(kinds(alignment, gold))
+    assert text.count("anchor=base]") == len(pair.source) + len(pair.target)
+
+
 class Scripts(HTMLParser):
     """The elements of a page and the text of its scripts."""
 
@@ -219,8 +330,10 @@ def test_the_page_holds_the_given_alignments(cases):
         for bit, side in ((1, gold.sure), (2, gold.possible), (4, found.sure), (8, found.possible)):
             for link in side:
                 says[link] = says.get(link, 0) + bit
-        chances = {link: round(1000 * found.confidence[link]) if link in found.confidence else -1 for link in says}
-        assert links == {link: (says[link], chances[link]) for link in says} and list(links) == sorted(links)
+        probabilities = {
+            link: round(1000 * found.confidence[link]) if link in found.confidence else -1 for link in says
+        }
+        assert links == {link: (says[link], probabilities[link]) for link in says} and list(links) == sorted(links)
 
 
 @given(aligned())
@@ -248,12 +361,14 @@ def test_gold_alone_and_a_prediction_alone_give_the_same_page():
 
 def test_reasons_are_packed_once_by_name():
     def explain(i, j):
-        return Why("kept", [("a", 1.004), ("b", -2.0)], True, None, 0.5, 0.25) if i else None
+        return Why("kept", "the same word.", [("a", 1.004), ("b", -2.0)], 0.5) if i else None
 
     examples = [Example(small().pair, small())] * 2
-    data = json.loads(payload(examples, None, ["x"], [explain, explain]))
-    assert data["features"] == ["a", "b"] and data["verdicts"] == ["kept"]
-    assert data["pairs"][0][4] == [0, [0, 1, -1, 50, 0, 100, 1, -200]]
+    data = json.loads(payload(examples, [], ["x"], [explain, explain]))
+    assert (
+        data["groups"] == ["a", "b"] and data["verdicts"] == ["kept"] and data["sentences"] == ["the same word."]
+    )
+    assert data["pairs"][0][4] == [0, [0, 0, 0, 100, 1, -200]]
     assert data["pairs"][0][3] == [0, 2, 8, -1, 1, 1, 4, 500]  # a known confidence stays
 
 

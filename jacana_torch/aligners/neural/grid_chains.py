@@ -15,9 +15,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from ...crf.differentiable import softmax_margin
 from ...crf.kernel import posteriors
 from ...crf.layout import Layout
-from ...crf.objective import softmax_margin
 from ...features.api import Block, EdgeFamily
 from ...util.geometry import Geometry
 
@@ -47,11 +47,16 @@ class Chain(nn.Module):
         """Score cell vectors h [B, M, N, d], given the mask inside [B, M, N, 1]."""
         largest, mean = line(h, inside, 2)
         null = self.null(torch.cat([largest, mean], 3)).flatten(1)  # [B, M]
-        link, cell = self.link(h).squeeze(3), inside.squeeze(3) > 0
+        link = self.link(h).flatten()
         n_source, n_target = (np.array(side) for side in zip(*sizes, strict=True))
         layout = Layout(Geometry(n_source, n_target))
+        g, rows, columns = layout.geometry, h.shape[1], h.shape[2]
+        # To select by numbers does not wait for the device, as to select by a mask does.
+        token = torch.from_numpy(g.source_pair * rows + g.source_position).to(h.device)
+        cell = torch.from_numpy((g.pair * rows + g.m) * columns + g.n).to(h.device)
+        nodes = torch.cat([null.flatten().index_select(0, token), link.index_select(0, cell)])
         steps = zip(*(self._step_scores(n) for n in layout.distinct.tolist()), strict=True)
-        return ChainScores(layout, (torch.cat([null[cell.any(2)], link[cell]]), *map(torch.cat, steps)))
+        return ChainScores(layout, (nodes, *map(torch.cat, steps)))
 
     def _step_scores(self, n: int) -> list[Tensor]:
         """Scores of the edges, starts and ends towards n tokens."""

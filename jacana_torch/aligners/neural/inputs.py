@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from random import Random
 from typing import NamedTuple
 
@@ -156,15 +157,16 @@ class Batch:
         sizes = [one.size for one in inputs]
         shape = (len(inputs), max(m for m, _ in sizes), max(n for _, n in sizes))
         # torch aligns its memory, and numpy does not always: sums would differ in their last bits.
-        tensors = torch.zeros(*shape, len(columns.values)), torch.zeros(*shape, 1)
-        values, inside = (tensor.numpy() for tensor in tensors)
-        marks = np.zeros((*shape, inputs[0].marks.shape[2]), np.int64)
+        room = partial(torch.zeros, pin_memory=device.startswith("cuda"))  # copied while the device computes
+        marked = room((*shape, inputs[0].marks.shape[2]), dtype=torch.int64)
+        tensors = room((*shape, len(columns.values))), marked, room((*shape, 1))
+        values, marks, inside = (tensor.numpy() for tensor in tensors)
         for k, one in enumerate(inputs):
             m, n = one.size
             standard = (one.values.astype(np.float32) - columns.mean) / columns.spread
             values[k, :m, :n] = np.clip(standard, -FARTHEST, FARTHEST)
             marks[k, :m, :n], inside[k, :m, :n] = one.marks, 1.0
-        x, marked, within = (tensor.to(device) for tensor in (tensors[0], torch.from_numpy(marks), tensors[1]))
+        x, marked, within = (tensor.to(device, non_blocking=True) for tensor in tensors)
         return Batch(sizes, x, marked, within, [one.windows for one in inputs])
 
 

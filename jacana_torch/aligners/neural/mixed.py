@@ -9,19 +9,22 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
 
 from ...errors import ConfigError
 from ...types import Alignment, Example, SentencePair
 from ...util.build import Inside, Items, Seed, Within
-from ..base import UNKEPT, Checkpoint, TrainingReport, Watcher, fit_phase, learnable
 from ..bidirectional import Bidirectional
 from ..calibration import FEWEST, NEAR, Sample, best_threshold, fitted
 from ..posterior import Combination
+from ..training import UNKEPT, Checkpoint, TrainingReport, Watcher, fit_phase, learnable
 from .neural import Neural, alignment_of
 from .training import matrix_of
+
+if TYPE_CHECKING:
+    from ...explain import Explanation
 
 log = logging.getLogger(__name__)
 
@@ -51,6 +54,7 @@ class Mixed:
     _phase: Checkpoint = field(default=UNKEPT, init=False, repr=False, compare=False)  # of training on a fold
 
     keeps_progress: ClassVar[bool] = True
+    splits_pairs: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not isinstance(self.network, Neural):
@@ -154,6 +158,12 @@ class Mixed:
             else:
                 out.append(Alignment(*network.shape))
         return out
+
+    def explain(self, pairs: Sequence[SentencePair], symmetrize: object = None) -> Iterator[Explanation]:
+        """Explain the log-odds of links by both parts. There is nothing to symmetrize."""
+        from .explaining import explain_mixed
+
+        return explain_mixed(self, pairs)
 
     def _both(self, pairs: Sequence[SentencePair]) -> tuple[list[np.ndarray], list[np.ndarray]]:
         """[M, N] the probability of each link by the network, and by the linear chains."""

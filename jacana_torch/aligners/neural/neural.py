@@ -5,10 +5,10 @@ The network reads the columns of feature families and, with an encoder, contextu
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
 import torch
@@ -22,12 +22,15 @@ from ...errors import ConfigError, ModelError, PairError
 from ...features.featureset import Families, FeatureSet
 from ...types import Alignment, Example, SentencePair, trusted
 from ...util.build import Cells, Count, Items, NotNegative, OneOf, Seed, Within, check_bounds
-from ..base import UNKEPT, Checkpoint, TrainingReport, Watcher, learnable
+from ..training import UNKEPT, Checkpoint, TrainingReport, Watcher, learnable
 from . import weights
 from .grid_chains import mean_posterior
 from .inputs import AT_A_TIME, Batch, Columns, Encoded, Inputs, batches, inputs_of
-from .network import Contextual, GridNetwork, Output, encoded
+from .network import Contextual, GridNetwork, Output, encoded, read
 from .training import Training
+
+if TYPE_CHECKING:
+    from ...explain import Explanation
 
 JUDGES = ("chains", "cells", "both")
 LARGEST_PAIR = 1_000_000  # cells; the network holds some hundred numbers for each
@@ -60,12 +63,14 @@ class Neural:
                   from may have fewer members, which then serve several.
     `epochs`, `rate`, `encoder_rate`, `warmup`, `decay`, `accumulate`  of AdamW; see optimize/epochs.py. With
                   `encoder_rate` 0 the encoder is frozen and runs once per pair.
-    `batch_pairs`, `batch_cells`  the most that a batch holds; a larger pair is a batch by itself.
+    `batch_pairs`, `batch_cells`  the most that a batch holds, and so many times more of processes that train
+                  together; a larger pair is a batch by itself.
     `patience`    training ends after so many epochs without a better F1 on dev, and keeps the best epoch's
     weights. `mixed`       run the encoder in half precision; null: if that is faster on this device. `judge`,
     `threshold`  cells above the threshold are links, by the mean posterior of both "chains", by the
                   probability of the "cells" by themselves, or by the mean of "both". "cells" suits corpora whose
                   words have many links each.
+    `captured`    train with blocks that `torch.compile` has compiled; each shape of a batch may be compiled anew.
     `start`       the directory of a model of the same shape to start from, e.g. one trained on other corpora.
     """
 
@@ -93,6 +98,7 @@ class Neural:
     batch_cells: Cells = 40_000
     patience: Count = 5
     mixed: bool | None = False
+    captured: bool = False
     judge: Annotated[str, OneOf(JUDGES)] = "chains"
     threshold: _BelowOne = 0.5
     start: str | None = None
@@ -104,6 +110,7 @@ class Neural:
     networks: list[GridNetwork] = field(default_factory=list, init=False, repr=False, compare=False)
 
     keeps_progress: ClassVar[bool] = True
+    splits_pairs: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_bounds(Neural, vars(self))
@@ -167,7 +174,10 @@ class Neural:
         if fresh:
             self.columns.measure(inputs)
         training = Training(self, inputs, [e.gold for e in examples if e.gold is not None], dev, watch)
-        return training.run(self._made(), checkpoint)
+        networks = self._made()
+        report = training.run(networks, checkpoint)
+        self._fold(networks)
+        return report
 
     def keep(self) -> None:
         """Make the networks' present weights those of the aligner's state."""
@@ -205,6 +215,12 @@ class Neural:
                 out[start + place] = found
         return out
 
+    def explain(self, pairs: Sequence[SentencePair], symmetrize: object = None) -> Iterator[Explanation]:
+        """Explain the log-odds of links by groups of the network's inputs. There is nothing to symmetrize."""
+        from .explaining import explain_network
+
+        return explain_network(self, pairs)
+
     def _inputs(self, pairs: Sequence[SentencePair]) -> list[Inputs]:
         for pair in pairs:
             m, n = len(pair.source), len(pair.target)
@@ -222,15 +238,13 @@ class Neural:
         out: list[np.ndarray] = [np.zeros(0)] * len(inputs)
         if not inputs:
             return out
-        if not self.networks:
-            if not self._kept:
-                raise ModelError("the neural aligner has not been trained: fit it, or continue with resume=DIR")
-            self.networks = self._made()
+        networks, of_encoders = self.ready(), self.readings(inputs)
         for places in batches([one.size for one in inputs], self.batch_pairs, self.batch_cells):
-            some = [inputs[k] for k in places]
-            batch = Batch.of(some, self.columns, self.device)
-            batch = replace(batch, encoded=self.encoded(self.networks[0], some))
-            of_networks = [link_probabilities(network.eval()(batch), self.judge) for network in self.networks]
+            batch = Batch.of([inputs[k] for k in places], self.columns, self.device)
+            of_networks = []
+            for network, read_ in zip(networks, of_encoders, strict=True):
+                own = replace(batch, encoded=[read_[k] for k in places] if read_ else ())
+                of_networks.append(link_probabilities(network.eval()(own), self.judge))
             mean = torch.stack(of_networks).mean(0).cpu().numpy()
             if not np.isfinite(mean).all():
                 raise ModelError(
@@ -241,14 +255,40 @@ class Neural:
                 out[place] = found[:m, :n]
         return out
 
+    def ready(self) -> list[GridNetwork]:
+        """Return the networks, with their weights."""
+        if not self.networks:
+            if not self._kept:
+                raise ModelError("the neural aligner has not been trained: fit it, or continue with resume=DIR")
+            self.networks = self._made()
+            self._fold(self.networks)
+        return self.networks
+
+    def _fold(self, networks: Sequence[GridNetwork]) -> None:
+        """Make encoders fast that are not trained any more."""
+        for network in networks[: 1 if self.frozen else None]:  # all share a frozen encoder
+            if network.contextual is not None:
+                network.contextual.fold()
+
     @torch.no_grad()
     def encoded(self, network: GridNetwork, inputs: Sequence[Inputs], keep: bool = False) -> list[Encoded]:
         """The output of a frozen encoder, from a cache if it is there; nothing of other encoders."""
+        most = self.batch_pairs, self.batch_cells
         if not self.frozen:
             return []
+        if network.contextual is not None and network.contextual.folded:  # its output differs by rounding
+            return read(network, inputs, *most)
         settings = (self.encoder, self.layers, self.reading, self.rank, self.halves, self.device)
-        most = self.batch_pairs, self.batch_cells
-        return encoded(network, inputs, self.columns, self.device, most, settings, keep)
+        return encoded(network, inputs, most, settings, keep)
+
+    def readings(self, inputs: Sequence[Inputs]) -> list[list[Encoded]]:
+        """What the encoder of each network puts out for each pair; nothing without an encoder."""
+        networks = self.ready()
+        if self.encoder is None:
+            return [[] for _ in networks]
+        if self.frozen:
+            return [self.encoded(networks[0], inputs)] * len(networks)
+        return [read(network, inputs, self.batch_pairs, self.batch_cells) for network in networks]
 
     def _made(self) -> list[GridNetwork]:
         """Make the networks, with the weights that were kept."""

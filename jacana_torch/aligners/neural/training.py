@@ -17,7 +17,9 @@ from ...crf.states import gold_states
 from ...evaluate import score
 from ...optimize.epochs import Group, Plan, Result, descend
 from ...types import Alignment, Example
-from ..base import UNKEPT, Arrays, Checkpoint, State, Step, TrainingReport, Watcher
+from ...util import ranks
+from ..base import State
+from ..training import UNKEPT, Arrays, Checkpoint, Step, TrainingReport, Watcher
 from .grid_chains import chain_loss
 from .inputs import Batch, Encoded, Inputs, batches
 from .network import ENCODER, GridNetwork, Output
@@ -38,6 +40,14 @@ class Gold(NamedTuple):
     backward: np.ndarray
     links: np.ndarray
     dropped: int
+
+
+class _Given(NamedTuple):
+    """A process's share of a batch; none if it has fewer pairs than there are processes."""
+
+    batch: Batch | None
+    gold: list[Gold]
+    share: float
 
 
 def gold_of(gold: Alignment, policy: str) -> Gold:
@@ -157,14 +167,19 @@ class Training:
     def _train(self, network: GridNetwork, member: int, phase: Checkpoint) -> Result:
         aligner, best = self.aligner, Best(network)
         random = Random(aligner.seed + member)
-        self._encoded = self._encoded or aligner.encoded(network, self.inputs, keep=True)
+        self._encoded = self._encoded or self._read(network)
+        for block in network.blocks if aligner.captured else ():
+            block.compile()
+        if ranks.world > 1:
+            fill(network, ranks.same(learnt(network)))
         before = random.getstate()  # of the epoch's batches
 
         def given(epoch: int) -> list[list[int]]:
             nonlocal before
             before = random.getstate()
             network.train()
-            return batches([one.size for one in self.inputs], aligner.batch_pairs, aligner.batch_cells, random)
+            most = aligner.batch_pairs * ranks.world, aligner.batch_cells * ranks.world
+            return batches([one.size for one in self.inputs], *most, random)
 
         def ended(epoch: int, loss: float, norm: float) -> bool:
             nonlocal before
@@ -173,7 +188,9 @@ class Training:
                 self.watch(Step(aligner.part, member * aligner.epochs + epoch, loss, norm, aligner))
             if not self.dev:
                 return False
-            f1 = self._dev_f1()
+            f1 = self._dev_f1() if ranks.rank == 0 else 0.0
+            if ranks.world > 1:
+                f1 = ranks.same(f1)
             log.info("epoch %d: loss %.4f, dev F1 %.2f", epoch, loss, 100 * f1)
             return best.reached(f1) >= aligner.patience
 
@@ -188,16 +205,35 @@ class Training:
             best.resume(kept)
         plan = Plan(aligner.epochs, aligner.accumulate, aligner.warmup, aligner.decay)
         groups = rates(network, aligner.rate, aligner.encoder_rate)
-        result = descend(groups, given, partial(self._loss, network), plan, ended, kept, keep)
+        result = descend(groups, given, partial(self._loss, network), plan, ended, kept, keep, self._ready)
         best.restore()
         return result
 
-    def _loss(self, network: GridNetwork, places: Sequence[int]) -> Tensor:
+    def _read(self, network: GridNetwork) -> list[Encoded]:
+        """Return the output of a frozen encoder for all inputs, of which each process reads a share."""
         aligner = self.aligner
-        batch = Batch.of([self.inputs[k] for k in places], aligner.columns, aligner.device)
+        if ranks.world == 1 or not aligner.frozen:
+            return aligner.encoded(network, self.inputs, keep=True)
+        own = aligner.encoded(network, self.inputs[ranks.rank :: ranks.world], keep=True)
+        parts = ranks.gathered([Encoded(*(x.cpu() for x in one)) for one in own])
+        found = [parts[k % ranks.world][k // ranks.world] for k in range(len(self.inputs))]
+        return [Encoded(*(x.to(aligner.device) for x in one)) for one in found]
+
+    def _ready(self, places: Sequence[int]) -> _Given:
+        """Return what the loss of a batch takes: this process's share of its pairs, on the device."""
+        own, aligner = places[ranks.rank :: ranks.world], self.aligner
+        if not own:
+            return _Given(None, [], 0.0)
+        batch = Batch.of([self.inputs[k] for k in own], aligner.columns, aligner.device)
         if self._encoded:
-            batch = replace(batch, encoded=[self._encoded[k] for k in places])
-        return mean_loss(network(batch), [self._targets[k] for k in places], batch.inside, aligner.cost)
+            batch = replace(batch, encoded=[self._encoded[k] for k in own])
+        return _Given(batch, [self._targets[k] for k in own], len(own) / len(places))
+
+    def _loss(self, network: GridNetwork, given: _Given) -> Tensor:
+        batch, gold, share = given
+        if batch is None:
+            return torch.zeros((), device=self.aligner.device, requires_grad=True)
+        return mean_loss(network(batch), gold, batch.inside, self.aligner.cost) * share
 
     def _dev_f1(self) -> float:
         if self._prepared is None:

@@ -12,10 +12,11 @@ from itertools import product
 
 import numpy as np
 
+from ...types import SentencePair
+from ...util.geometry import COLUMN, ROW, PaddedGrid
 from ..api import Block, NodeBlocks
 from ..approximate_parse import AUXILIARIES, MARKS, RELATIONS, approximate_parse, at, kinds_of_tags
-from ..grid import Grid, Named
-from ..padded_grid import COLUMN, ROW, PaddedGrid, table_of
+from ..grid import Grid, Named, table_of
 from ..string_similarity import FORM, base_similarity, of_lower_case
 from .context import Columns
 from .pos import TAG
@@ -98,6 +99,12 @@ def _parsed(grid: Grid) -> tuple[bool, _Parse, _Parse]:
     source = approximate_parse(kind[tags.source], auxiliary[words.source], mark[words.source], grid.source_pair)
     target = approximate_parse(kind[tags.target], auxiliary[words.target], mark[words.target], grid.target_pair)
     return grid.is_flipped, source, target
+
+
+def parsed_heads(pair: SentencePair) -> tuple[list[int], list[int]]:
+    """Return the position of each word's head in the approximate parse, -1 for a root, of source and target."""
+    _, source, target = _parsed(Grid([pair]))
+    return source[0].tolist(), target[0].tolist()
 
 
 def _tokens(heads: np.ndarray, position: np.ndarray) -> np.ndarray:

@@ -14,10 +14,9 @@ from typing import Annotated
 import numpy as np
 
 from ...util.build import INTERNAL, Within
-from ...util.geometry import nearest
+from ...util.geometry import COLUMN, ROW, PaddedGrid, nearest
 from ..api import Block, NodeBlocks
-from ..grid import MARGIN, Grid, Named
-from ..padded_grid import COLUMN, ROW, PaddedGrid, table_of
+from ..grid import MARGIN, Grid, Named, table_of
 from ..string_similarity import FORM, base_similarity
 from ..wordlists import IS_CONTENT, word_classes
 

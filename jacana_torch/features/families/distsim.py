@@ -19,9 +19,9 @@ from ...errors import ConfigError
 from ...resources import vectors as opened
 from ...resources.catalogue import CATALOGUE
 from ...util.build import Items, OnDisk, Positive, Within
+from ...util.geometry import COLUMN, ROW
 from ..api import Block, NodeBlocks, prefixed
-from ..grid import Grid, Named
-from ..padded_grid import COLUMN, ROW, table_of
+from ..grid import Grid, Named, table_of
 from ..string_similarity import FORM, base_similarity, identical
 from ..words import Lexicon, Signal, WordKey, WordPairs
 
@@ -112,8 +112,21 @@ class DistSim:
             for name, columns in shared.items():
                 names, table = grid.shared_columns(("vectors", name, which), partial(columns, grid, store))
                 link.append(Block(prefixed(prefix, names), table, place))
-            names, table = _null_columns(grid, store)
-            null.append(Block(prefixed(prefix, names), table))
+            raw, same = _cells(grid, store)  # [Ts] how near the nearest word of the other sentence is
+            raw, words = np.maximum(raw, 0.0), grid.words(FORM)
+            unlike, taken = grid.row_max(np.where(same, 0.0, raw)), grid.row_max(same.astype(np.float64)) > 0
+            known = (_rows(store, words.lexicon) >= 0)[words.source]
+            lonely = ~taken & known
+            of_null = {
+                "row_max": grid.row_max(np.where(same, 1.0, raw)),
+                "row_max.not_identical": unlike,
+                "row_max.free": np.where(taken, 0.0, unlike),
+                "unknown": ~known,
+                "nothing_near": lonely & (unlike < 0.4),
+                "nothing_at_all": lonely & (unlike < 0.25),
+            }
+            table = np.column_stack(list(of_null.values())).astype(np.float64)
+            null.append(Block(prefixed(prefix, of_null), table))
         return NodeBlocks(tuple(link), tuple(null))
 
 
@@ -235,21 +248,3 @@ def _norms(store: Vectors, lexicon: Lexicon, word: np.ndarray, pair: np.ndarray)
 def _over(part: np.ndarray, norm: np.ndarray) -> np.ndarray:
     usable = norm > 1e-3  # nearly opposite vectors cancel, and what is left is rounding
     return np.clip(np.where(usable, part / np.where(usable, norm, 1.0), 0.0), -1.0, 1.0)
-
-
-def _null_columns(grid: Grid, store: Vectors) -> Named:
-    """[Ts] how near the nearest word of the other sentence is."""
-    (raw, same), words = _cells(grid, store), grid.words(FORM)
-    raw = np.maximum(raw, 0.0)
-    unlike, taken = grid.row_max(np.where(same, 0.0, raw)), grid.row_max(same.astype(np.float64)) > 0
-    known = (_rows(store, words.lexicon) >= 0)[words.source]
-    lonely = ~taken & known
-    columns = {
-        "row_max": grid.row_max(np.where(same, 1.0, raw)),
-        "row_max.not_identical": unlike,
-        "row_max.free": np.where(taken, 0.0, unlike),
-        "unknown": ~known,
-        "nothing_near": lonely & (unlike < 0.4),
-        "nothing_at_all": lonely & (unlike < 0.25),
-    }
-    return tuple(columns), np.column_stack(list(columns.values())).astype(np.float64)

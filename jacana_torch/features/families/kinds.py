@@ -151,7 +151,14 @@ def anchor_columns(grid: Grid, in_run: np.ndarray, cells: np.ndarray) -> np.ndar
     `in_run` [C]: the cells of runs of matches that are long enough for any word to be an anchor.
     """
     base = grid.per_cell(base_similarity)
-    partner = _anchors(grid, base, in_run)
+    # [Ts] the position of the word that each source token is anchored to, -1 if it is not an anchor.
+    alike, words = np.flatnonzero(base >= 0.9), grid.words(FORM)
+    s, t = grid.source_token[alike], grid.target_token[alike]
+    content = IS_CONTENT[words.lexicon.attribute("class", word_classes)]
+    telling = (content[words.source[s]] & content[words.target[t]]) | in_run[alike]
+    alone = (np.bincount(s, minlength=1)[s] == 1) & (np.bincount(t, minlength=1)[t] == 1)
+    partner = np.full(len(grid.source_pair), -1)
+    partner[s[telling & alone]] = grid.n[alike[telling & alone]]
     table = np.zeros((len(ANCHOR_COLUMNS), len(cells)), dtype=np.float32)
     token, n = grid.source_token[cells], grid.n[cells]
     shift = n - grid.source_position[token]
@@ -168,25 +175,12 @@ def anchor_columns(grid: Grid, in_run: np.ndarray, cells: np.ndarray) -> np.ndar
     table[5] = (n < after) | (n > before)
     # Of identical words that a sentence repeats: whether both are the k-th from the left, and from the right.
     identical = np.flatnonzero(base[cells] >= 1)
-    s, t, words = grid.source_token[cells[identical]], grid.target_token[cells[identical]], grid.words(FORM)
+    s, t = grid.source_token[cells[identical]], grid.target_token[cells[identical]]
     before_s, after_s = _occurrences(words.source, grid.source_pair)
     before_t, after_t = _occurrences(words.target, grid.target_pair)
     repeated = (before_s + after_s)[s] + (before_t + after_t)[t] > 0
     table[6, identical] = repeated & (before_s[s] == before_t[t]) & (after_s[s] == after_t[t])
     return np.asarray(table.T)
-
-
-def _anchors(grid: Grid, base: np.ndarray, in_run: np.ndarray) -> np.ndarray:
-    """[Ts] the position of the word that each source token is anchored to, -1 if it is not an anchor."""
-    alike = np.flatnonzero(base >= 0.9)
-    s, t = grid.source_token[alike], grid.target_token[alike]
-    words = grid.words(FORM)
-    content = IS_CONTENT[words.lexicon.attribute("class", word_classes)]
-    telling = (content[words.source[s]] & content[words.target[t]]) | in_run[alike]
-    alone = (np.bincount(s, minlength=1)[s] == 1) & (np.bincount(t, minlength=1)[t] == 1)
-    partner = np.full(len(grid.source_pair), -1)
-    partner[s[telling & alone]] = grid.n[alike[telling & alone]]
-    return partner
 
 
 def _occurrences(word: np.ndarray, pair: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -11,9 +11,9 @@ from typing import Annotated, ClassVar
 import numpy as np
 
 from ...util.build import INTERNAL
+from ...util.geometry import PaddedGrid
 from ..api import Block, NodeBlocks, prefixed
 from ..grid import Grid
-from ..padded_grid import PaddedGrid
 from ..string_similarity import base_similarity
 from ..words import WordKey, WordPairs
 

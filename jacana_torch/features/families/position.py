@@ -9,9 +9,9 @@ from typing import Annotated
 import numpy as np
 
 from ...util.build import INTERNAL
+from ...util.geometry import PaddedGrid
 from ..api import Block, NodeBlocks
 from ..grid import Grid, Named
-from ..padded_grid import PaddedGrid
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ import numpy as np
 
 from ...annotate.tokens import matching_form, wordnet_pos
 from ...util.build import INTERNAL, Within
+from ...util.geometry import COLUMN, ROW
 from ..api import Block, NodeBlocks
-from ..grid import Grid, Named
-from ..padded_grid import COLUMN, ROW, table_of
+from ..grid import Grid, Named, table_of
 from ..string_similarity import FORM, base_of, base_similarity
 from ..words import Signal, WordKey, WordPairs
 from .context import context_of

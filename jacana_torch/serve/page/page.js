@@ -4,6 +4,7 @@
 (() => {
   const { make, arcs, matrix } = JacanaDraw;
   const DEBOUNCE = 180;
+  const LONG = 40; // words from which on a matrix is legible and curves are not
   const EXAMPLES = [
     ["She bought a used car last week.", "Last week she purchased a second-hand car."],
     ["The storm forced the airport to close for three hours.", "Because of the storm, the airport was shut for 3 hours."],
@@ -56,10 +57,8 @@
     const body = question();
     if (!at("source").value.trim() || !at("target").value.trim()) {
       if (state.asking) state.asking.abort();
-      show(null);
       complain(null);
-      at("said").textContent = "";
-      return;
+      return clear();
     }
     at("result").classList.add("stale");
     const begun = performance.now();
@@ -71,8 +70,15 @@
       const spent = Math.max(1, Math.round(performance.now() - begun));
       at("said").textContent = `${count} ${count === 1 ? "link" : "links"} by ${answer.model} in ${spent} ms`;
     } catch (problem) {
+      if (problem.name !== "AbortError") clear();
       complain(problem);
     }
+  }
+
+  /* What is not of these sentences does not stand below what is wrong with them. */
+  function clear() {
+    show(null);
+    at("said").textContent = "";
   }
 
   function show(aligned, asked = null) {
@@ -98,7 +104,8 @@
   function draw() {
     const mode = document.querySelector("input[name=mode]:checked").value;
     const { source, target } = state.aligned;
-    state.drawing = (mode === "arcs" ? arcs : matrix)({ source, target, links: state.links });
+    const long = Math.max(source.length, target.length) >= LONG;
+    state.drawing = (mode === "matrix" || (mode === "auto" && long) ? matrix : arcs)({ source, target, links: state.links });
     state.first = null;
     at("picture").replaceChildren(state.drawing.element);
     state.drawing.place();
@@ -183,6 +190,7 @@
       const answer = await ask("explaining", "/explain", { ...state.asked, link: [i, j], top: 12 });
       at("reasons").replaceChildren(JacanaWhy.explained(answer, answer.links[0]));
     } catch (problem) {
+      if (problem.name !== "AbortError") at("reasons").replaceChildren();
       complain(problem);
     }
   }

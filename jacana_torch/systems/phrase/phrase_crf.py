@@ -16,8 +16,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ...aligners.base import UNKEPT, Checkpoint, State, Step, TrainingReport, Watcher, fit_phase, learnable
-from ...aligners.crf import Crf, Policy, prior_factors
+from ...aligners.base import State
+from ...aligners.crf import Crf, Policy, prior
+from ...aligners.training import UNKEPT, Checkpoint, Step, TrainingReport, Watcher, fit_phase, learnable
 from ...crf.scores import ChainScores, LinearScores, known_columns, node_scores, numbered
 from ...errors import ConfigError, ModelError
 from ...features.api import Block
@@ -192,7 +193,7 @@ class PhraseCrf:
                 return TrainingReport(converged=False, interrupted=True)
         gold = [gold_segments(e.gold, self.longest, self.policy) for e in examples if e.gold is not None]
         model, names = self._model([e.pair for e in examples])
-        l2 = chain.l2 * prior_factors(names, chain.priors)
+        l2 = chain.l2 * prior(names, chain.priors, {}, 1.0)[1]
         semi = SemiMarkov(model.segments, chain.batch_cells)
         cost = span_costs(model.segments, gold, chain.cost_null, chain.cost_link)
 

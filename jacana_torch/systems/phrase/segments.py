@@ -126,7 +126,7 @@ def gold_segments(alignment: Alignment, longest: int, policy: str = "monotone") 
 
 
 def _longest_runs(js: list[int], longest: int) -> list[Span]:
-    """The longest runs of consecutive numbers; a run beyond `longest` is cut into several."""
+    """Return the longest runs of consecutive numbers, and cut those that are longer than `longest`."""
     runs: list[list[int]] = []
     for j in js:
         if runs and runs[-1][-1] == j - 1 and len(runs[-1]) < longest:

@@ -153,7 +153,8 @@ def best_segments(x: SemiLattice) -> tuple[Tensor, Tensor]:
 class Batch:
     """Where R pairs of similar size take their scores: entries of the flat vectors, their lengths for padding.
 
-    `cell` [T, R, W - 1], `token` [T, R], `edge` [R, W, W], `outer` [R, W] of starts and ends.
+    With at most T positions and W states: `cell` [T, R, W - 1] points to scores of cells, `token` [T, R] to those
+    of NULLs, `edge` [R, W, W] to those of edges, and `outer` [R, W] to those of starts and ends.
     """
 
     pairs: np.ndarray

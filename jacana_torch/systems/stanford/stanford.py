@@ -10,7 +10,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from ...aligners.base import UNKEPT, Checkpoint, Step, TrainingReport, Watcher, learnable, numbers_in, words_in
+from ...aligners.base import numbers_in, words_in
+from ...aligners.training import UNKEPT, Checkpoint, Step, TrainingReport, Watcher, learnable
 from ...errors import ConfigError, ModelError, PairError
 from ...features.families.distsim import VectorFile
 from ...types import Alignment, Example, SentencePair, trusted

@@ -15,7 +15,8 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
-from ...aligners.base import UNKEPT, Checkpoint, State, Step, TrainingReport, Watcher, numbers_in, words_in
+from ...aligners.base import State, numbers_in, words_in
+from ...aligners.training import UNKEPT, Checkpoint, Step, TrainingReport, Watcher
 from ...errors import ConfigError, PairError
 from ...evaluate import score
 from ...features.api import Block, NodeBlocks

@@ -57,7 +57,10 @@ Paraphrases = Callable[[Sequence[WordType], np.ndarray, np.ndarray], np.ndarray]
 def similarity_tables(
     pairs: Sequence[tuple[ParsedSentence, ParsedSentence]], paraphrases: Paraphrases
 ) -> list[np.ndarray]:
-    """[M, N] int8 for each pair: the level of every two words. Distinct word pairs are looked up once."""
+    """Return the level of similarity of every two words: an int8 array [M, N] for each pair of sentences.
+
+    Distinct word pairs are looked up once.
+    """
     if not pairs:
         return []
     number: dict[WordType, int] = {}

@@ -22,7 +22,7 @@ class Ordered:
     """Nodes of many trees in postorder, sentence by sentence. A sentence may have any number of roots.
 
     Per sentence [S]: `first` node, `size` (number of nodes), `ranges` (number of ranges). Per node [T]: `token`;
-    `low`, the first node of its subtree, counted within the sentence; `range`, on whose outermost path it lies.
+    `low`, the first node of its subtree, counted within the sentence; `range`, the range with its path.
     Per range [R], by sentence, the whole sentence first: `owner`, the sentence; `begin`, its first node within the
     sentence; `width`, its number of nodes; `level`, how deeply other ranges are nested in it.
     """

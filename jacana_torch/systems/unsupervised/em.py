@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ...aligners.base import UNKEPT, Arrays, Checkpoint
+from ...aligners.training import UNKEPT, Arrays, Checkpoint
 from .hmm_lattice import JumpCounts, Jumps, Moves, Posterior, independent, posteriors
 from .translation_table import Batch, Table, Text
 

@@ -17,7 +17,8 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
-from ...aligners.base import State, TrainingReport, Watcher
+from ...aligners.base import State
+from ...aligners.training import TrainingReport, Watcher
 from ...errors import ConfigError, MissingResource, ModelError, PairError
 from ...resources.store import unfinished
 from ...types import Alignment, Example, SentencePair, trusted

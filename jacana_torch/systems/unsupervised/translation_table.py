@@ -117,7 +117,7 @@ class Text:
 
     @property
     def numbers(self) -> tuple[np.ndarray, np.ndarray]:
-        """[U] the numbers of the source and of the target word of each distinct pair."""
+        """Return the numbers of the source word and of the target word of each distinct pair: two arrays [U]."""
         return self.keys % len(self.source), self.keys // len(self.source)
 
     def groups(self, most_cells: int) -> list[np.ndarray]:

@@ -14,8 +14,9 @@ from typing import Annotated, ClassVar
 import numpy as np
 import torch
 
-from ...aligners.base import UNKEPT, Checkpoint, State, Step, TrainingReport, Watcher, numbers_in
+from ...aligners.base import State, numbers_in
 from ...aligners.bidirectional import Bidirectional
+from ...aligners.training import UNKEPT, Checkpoint, Step, TrainingReport, Watcher
 from ...crf.arrays import usable_device
 from ...errors import ConfigError, ModelError, PairError
 from ...types import Alignment, Example, SentencePair, trusted
@@ -237,8 +238,8 @@ def _cells(m: int, n: int) -> int:
 class Ibm1(OneDirection):
     """IBM model 1 (Brown et al. 1993): which words are linked, wherever they are.
 
-    `iterations` of EM. Among equally likely positions, as those of a word that occurs twice, the one nearest to
-    the diagonal is chosen, to which the model itself is indifferent.
+    `iterations` of EM. Of equally likely positions, such as those of a word that occurs twice, best paths
+    take the one nearest to the diagonal. The model itself has no preference.
     """
 
     iterations: _Rounds = 10
@@ -332,7 +333,7 @@ class Agreement(Bidirectional):
         examples: Sequence[Example],
         dev: Sequence[Example] = (),
         watch: Watcher | None = None,
-        checkpoint: Checkpoint = UNKEPT,
+        checkpoint: Checkpoint | None = None,
     ) -> TrainingReport:
         one, other = self._pair()
         words = one.training_pairs(examples)
@@ -342,4 +343,4 @@ class Agreement(Bidirectional):
         def combine(found: Sequence[Posterior], iteration: int) -> Sequence[Counted]:
             return separate(found, iteration) if iteration <= alone else agreed(found)
 
-        return _train((one, other), directions, combine, watch, checkpoint)
+        return _train((one, other), directions, combine, watch, checkpoint or UNKEPT)

@@ -1,21 +1,25 @@
 "use strict";
-/* Draws one aligned pair as words with curves between them, or as a matrix.
+/* What both ways to draw an aligned pair share; curves.js has words with curves between them, matrix.js the matrix.
 
    A pair is {source: [word], target: [word], links: [{i, j, kind, confidence}]}; `kind` is a key of KINDS, `confidence`
-   a probability or null. What is drawn is {element, place(), light(links)}: put the element into the page, then call
-   place(), and again whenever its width changes. Words only ever become text nodes. */
+   a probability or null. What is drawn is {element, place(), light(links), ...}: put the element into the page, then
+   call place(), and again whenever its width changes. Words only ever become text nodes. */
 const JacanaDraw = (() => {
   const SVG = "http://www.w3.org/2000/svg";
   const KINDS = {
     link: { name: "link", sign: "" },
-    hit: { name: "hit", sign: "✓" },
+    hit: { name: "correct", sign: "✓" },
     miss: { name: "missed", sign: "○" },
-    invention: { name: "invented", sign: "✕" },
+    invention: { name: "spurious", sign: "✕" },
     aside: { name: "possible, not counted", sign: "◇" },
+    // Without gold: what all systems have, what one of two has, and what some of several have.
+    both: { name: "in both", sign: "" },
+    first: { name: "A only", sign: "A" },
+    second: { name: "B only", sign: "B" },
+    some: { name: "not in all", sign: "△" },
   };
-  const SIGNED = new Set(["miss", "invention", "aside"]);
+  const SIGNED = new Set(["miss", "invention", "aside", "first", "second", "some"]);
   const FAINTEST = 0.25;
-  const CELL = 20;
 
   /* An element with attributes and children; strings become text. */
   function make(name, attributes = {}, ...children) {
@@ -39,74 +43,35 @@ const JacanaDraw = (() => {
   const opacity = (link) => (link.confidence === null || link.kind === "miss" || link.kind === "aside"
     ? 1 : FAINTEST + (1 - FAINTEST) * Math.min(Math.max(link.confidence, 0), 1));
 
-  function sentence(tokens, side) {
-    const line = make("p", { class: `words ${side}` });
-    const words = tokens.map((token) => make("span", { class: "word" }, token));
-    words.forEach((word, k) => line.append(...(k ? [" ", word] : [word])));
-    if (!tokens.length) line.append(make("span", { class: "nothing" }, "(no words)"));
-    return { line, words };
+  /* The direction that a token is written in, by its first letter; null for figures and punctuation. */
+  const TURNED = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u;
+  function written(token) {
+    const letter = /\p{L}/u.exec(token);
+    return letter && (TURNED.test(letter[0]) ? "rtl" : "ltr");
   }
 
-  /* Curves over words that the browser itself has laid out, on as many lines as they need. */
-  function arcs(pair) {
-    const source = sentence(pair.source, "source");
-    const target = sentence(pair.target, "target");
-    const canvas = draw("svg", { class: "curves", "aria-hidden": "true" });
-    const element = make("div", { class: "arcs" }, source.line, target.line, canvas);
-    const drawn = pair.links.map((link) => curve(link));
-    canvas.append(...drawn.map((one) => one.group));
+  /* The direction of a sentence: that of most of its words. */
+  function direction(tokens) {
+    const found = tokens.map(written);
+    const number = (dir) => found.filter((one) => one === dir).length;
+    return number("rtl") > number("ltr") ? "rtl" : "ltr";
+  }
 
-    function measure() {
-      const box = element.getBoundingClientRect();
-      const spot = (word, edge) => {
-        const at = word.getBoundingClientRect();
-        return [(at.left + at.right) / 2 - box.left, at[edge] - box.top];
-      };
-      const from = source.words.map((word) => spot(word, "bottom"));
-      const to = target.words.map((word) => spot(word, "top"));
-      return { box, ends: pair.links.map(({ i, j }) => [...from[i], ...to[j]]) };
-    }
-
-    function settle({ box, ends }) {
-      canvas.setAttribute("viewBox", `0 0 ${Math.max(box.width, 1)} ${Math.max(box.height, 1)}`);
-      drawn.forEach((one, k) => one.bend(...ends[k]));
-    }
-
-    const marked = wordsOf(pair, source.words, target.words);
-    return {
-      element,
-      measure,
-      settle,
-      place: () => settle(measure()),
-      parts: drawn.map((one) => one.group),
-      words: [source.words, target.words],
-      light: (chosen) => light(element, drawn.map((one) => one.group), marked, chosen),
-      reach: (k) => around([...marked[k], drawn[k].line]),
+  /* The tokens as runs of one direction; what has none goes with its neighbours if they agree, or with the sentence. */
+  function runs(tokens) {
+    const base = direction(tokens);
+    const found = tokens.map(written);
+    const last = (from, by) => {
+      for (let k = from; k >= 0 && k < found.length; k += by) if (found[k]) return found[k];
+      return base;
     };
-  }
-
-  function curve(link) {
-    const path = draw("path", { class: "line" });
-    const reach = draw("path", { class: "reach" });
-    const group = draw("g", { class: `part ${link.kind}` }, reach, path);
-    path.setAttribute("stroke-opacity", opacity(link).toFixed(3));
-    let sign = null;
-    if (SIGNED.has(link.kind)) {
-      sign = draw("text", { class: "sign" }, KINDS[link.kind].sign);
-      group.append(sign);
-    }
-    function bend(x, y, u, v) {
-      const pull = Math.max((v - y) * 0.5, 12);
-      const d = `M${x.toFixed(1)},${(y + 1).toFixed(1)} C${x.toFixed(1)},${(y + pull).toFixed(1)} ` +
-        `${u.toFixed(1)},${(v - pull).toFixed(1)} ${u.toFixed(1)},${(v - 1).toFixed(1)}`;
-      path.setAttribute("d", d);
-      reach.setAttribute("d", d);
-      if (sign) {
-        sign.setAttribute("x", ((x + u) / 2).toFixed(1));
-        sign.setAttribute("y", ((y + v) / 2).toFixed(1));
-      }
-    }
-    return { group, line: path, bend };
+    const parts = [];
+    tokens.forEach((_, k) => {
+      const dir = found[k] || (last(k, -1) === last(k, 1) ? last(k, 1) : base);
+      const part = parts[parts.length - 1];
+      if (part && part.dir === dir) part.to = k + 1; else parts.push({ dir, from: k, to: k + 1 });
+    });
+    return parts;
   }
 
   /* For each link, the words it joins. */
@@ -129,79 +94,5 @@ const JacanaDraw = (() => {
     for (const k of set) for (const word of marked[k]) word.classList.add("on");
   }
 
-  let pen = null;
-  function textWidth(text) {
-    if (!pen) {
-      pen = document.createElement("canvas").getContext("2d");
-      pen.font = "13px system-ui, sans-serif";
-    }
-    return pen.measureText(text).width;
-  }
-
-  /* The longer sentence across, where pages have room; its name, and the other's, stand in the corner. */
-  function matrix(pair) {
-    const turned = pair.source.length > pair.target.length;
-    const [down, across] = turned ? [pair.target, pair.source] : [pair.source, pair.target];
-    const widest = (tokens) => Math.max(54, ...tokens.map(textWidth));
-    const left = widest(down) + 12;
-    const lean = Math.SQRT1_2;
-    const top = widest(across) * lean + 18;
-    const width = left + across.length * CELL;
-    const height = top + down.length * CELL;
-    const over = Math.max(0, ...across.map((token, k) => (k + 1 - across.length) * CELL + textWidth(token) * lean)) + 6;
-    const canvas = draw("svg", {
-      class: "grid",
-      "aria-hidden": "true",
-      viewBox: `0 0 ${(width + over).toFixed(0)} ${(height + 2).toFixed(0)}`,
-      width: (width + over).toFixed(0),
-      height: (height + 2).toFixed(0),
-    });
-    const rows = down.map((token, i) =>
-      draw("text", { class: "label row", x: left - 8, y: top + (i + 0.5) * CELL }, token));
-    const columns = across.map((token, j) => {
-      const [x, y] = [left + (j + 0.5) * CELL, top - 6];
-      return draw("text", { class: "label column", x, y, transform: `rotate(-45 ${x} ${y})` }, token);
-    });
-    const names = turned ? ["target ↓", "source →"] : ["source ↓", "target →"];
-    const corner = names.map((name, k) => draw("text", { class: "label row side", x: left - 8, y: top - 8 - 15 * k }, name));
-    canvas.append(ruling(left, top, down.length, across.length), ...corner, ...rows, ...columns);
-    const place = ({ i, j }) => (turned ? [left + i * CELL, top + j * CELL] : [left + j * CELL, top + i * CELL]);
-    const groups = pair.links.map((link) => cell(link, ...place(link)));
-    canvas.append(...groups);
-    const element = make("div", { class: "matrix" }, canvas);
-    const words = turned ? [columns, rows] : [rows, columns];
-    const marked = wordsOf(pair, ...words);
-    return {
-      element,
-      measure: () => null,
-      settle: () => {},
-      place: () => {},
-      parts: groups,
-      words,
-      light: (chosen) => light(element, groups, marked, chosen),
-      reach: (k) => around([groups[k]]),
-    };
-  }
-
-  function ruling(left, top, rows, columns) {
-    const lines = [];
-    for (let i = 0; i <= rows; i++) lines.push(`M${left},${top + i * CELL}h${columns * CELL}`);
-    for (let j = 0; j <= columns; j++) lines.push(`M${left + j * CELL},${top}v${rows * CELL}`);
-    return draw("path", { class: "ruling", d: lines.join("") });
-  }
-
-  function cell(link, x, y) {
-    const group = draw("g", { class: `part ${link.kind}` });
-    const reach = draw("rect", { class: "reach", x, y, width: CELL, height: CELL });
-    const box = draw("rect", { class: "cell", x: x + 3, y: y + 3, width: CELL - 6, height: CELL - 6, rx: 2 });
-    const filled = link.kind === "link" || link.kind === "hit";
-    box.setAttribute(filled ? "fill-opacity" : "stroke-opacity", opacity(link).toFixed(3));
-    group.append(reach, box);
-    if (SIGNED.has(link.kind)) {
-      group.append(draw("text", { class: "sign", x: x + CELL / 2, y: y + CELL / 2 }, KINDS[link.kind].sign));
-    }
-    return group;
-  }
-
-  return { KINDS, arcs, matrix, make, draw };
+  return { KINDS, SIGNED, make, draw, opacity, wordsOf, around, light, direction, runs };
 })();

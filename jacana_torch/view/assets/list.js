@@ -1,96 +1,116 @@
 "use strict";
-/* The long list of pairs: every pair has its place in the page, and is drawn while it is near the window. */
+/* The list of pairs: what an article shows, and which link stands out. */
 const JacanaList = (() => {
   const { KINDS, arcs, matrix, make } = JacanaDraw;
-  const NEAR = "900px 0px";
-  const AT_ONCE = 6; // drawn without waiting for the browser to say what is near
-  const MADE = new Set(["link", "hit", "invention"]);
+  const { windowed } = JacanaWindow;
+  const TALLIED = ["hit", "miss", "invention", "both", "first", "second", "some"];
+  const MADE = new Set(["link", "hit", "invention", "both", "first", "second", "some"]);
+  const NARROWEST = 340; // pixels of one of several panels
   const percent = (share) => `${(100 * share).toFixed(1)} %`;
 
-  /* `host` is where articles go; `tip` shows a link; `page` answers mode(), query(), least() and about(pair, link). */
+  /* `host` is where articles go; `tip` shows a link. `page` answers panels(), matrix(pair), query(), least(),
+     name(kind), figure(pair, panel) and about(pair, link, panel). */
   function list(host, tip, page) {
     let shown = [];
-    let printing = false; // then what is far from the window is wanted too
-    const state = new WeakMap();
-    const watch = new IntersectionObserver((entries) => {
-      const fresh = entries.filter((entry) => entry.isIntersecting && !drawing(entry.target)).map((e) => e.target);
-      for (const entry of entries) if (!entry.isIntersecting && !printing && drawing(entry.target)) clear(entry.target);
-      fill(fresh);
-    }, { rootMargin: NEAR });
-    const widths = new ResizeObserver(() => place(host.querySelectorAll("article")));
-    widths.observe(host);
-
-    const drawing = (article) => state.get(article).drawing;
-    const pairOf = (article) => state.get(article).pair;
+    let active = 0; // the article that Tab reaches
+    const state = new Map(); // number -> {pair, panels: [{panel, links, drawn}], at}
+    const shelf = windowed(host, { made, estimated, settled: place });
 
     function show(pairs) {
-      watch.disconnect();
       release();
       shown = pairs;
-      const articles = pairs.map((pair, k) => {
-        const article = make("article", {
-          tabindex: k ? -1 : 0, "aria-posinset": k + 1, "aria-setsize": pairs.length, "aria-label": page.named(pair),
-        });
-        state.set(article, { pair, drawing: null, at: null });
-        return article;
+      active = 0;
+      state.clear();
+      shelf.show(pairs.length);
+    }
+
+    function made(k) {
+      const pair = shown[k];
+      const several = page.panels().length > 1;
+      const panels = page.panels().map((panel) => {
+        const links = pair.links(panel, page.compared());
+        return { panel, links, drawn: (page.matrix(pair) ? matrix : arcs)({ source: pair.source, target: pair.target, links }) };
       });
-      host.replaceChildren(...articles);
-      fill(articles.slice(0, AT_ONCE));
-      for (const article of articles) watch.observe(article);
+      const article = make("article", {
+        tabindex: -1, "aria-posinset": k + 1, "aria-setsize": shown.length, "aria-label": page.named(pair),
+      });
+      const inner = panels.map((one) => [...(several ? [caption(pair, one.panel)] : []), one.drawn.element, spoken(pair, one, several)]);
+      article.append(heading(pair, several), ...(several
+        ? [make("div", { class: "systems" }, ...inner.map((parts) => make("section", { class: "system" }, ...parts)))] : inner[0]));
+      state.set(k, { pair, panels, at: null });
+      scrolledTogether([...article.querySelectorAll(".pane")]);
+      for (const one of panels) {
+        seek(one);
+        weaken(one);
+        listen(k, one);
+      }
+      return article;
+    }
+
+    /* Matrices side by side show the same part of the pair. */
+    function scrolledTogether(panes) {
+      for (const pane of panes) {
+        pane.addEventListener("scroll", () => {
+          for (const other of panes) if (other !== pane) other.scrollTo(pane.scrollLeft, pane.scrollTop);
+        }, { passive: true });
+      }
     }
 
     /* Everything is put in first and measured afterwards: the browser lays the page out once. */
-    function fill(articles) {
-      for (const article of articles) {
-        const { pair } = state.get(article);
-        const drawn = (page.mode() === "matrix" ? matrix : arcs)(pair);
-        state.get(article).drawing = drawn;
-        article.replaceChildren(heading(pair), drawn.element, spoken(pair));
-        seek(pair, drawn);
-        weaken(pair, drawn);
-        listen(article, pair, drawn);
-      }
-      place(articles);
+    function place(numbers) {
+      const drawn = numbers.filter((k) => state.has(k)).flatMap((k) => state.get(k).panels.map((one) => one.drawn));
+      const measured = drawn.map((one) => one.measure());
+      drawn.forEach((one, k) => one.settle(measured[k]));
+      reach();
     }
 
-    function place(articles) {
-      const ready = [...articles].map(drawing).filter(Boolean);
-      const measured = ready.map((drawn) => drawn.measure());
-      ready.forEach((drawn, k) => drawn.settle(measured[k]));
+    /* Roughly how tall articles of this width will be, in pixels. */
+    function estimated(width) {
+      const panels = page.panels().length;
+      const beside = Math.max(1, Math.min(panels, Math.floor(width / NARROWEST)));
+      const across = Math.max(width / beside - 40, 100);
+      const [rows, most] = [Math.ceil(panels / beside), 0.72 * innerHeight + 40];
+      const lines = (pair, side) => Math.ceil((pair.letters(side) * 9.5) / across);
+      return (k) => {
+        const pair = shown[k];
+        const tall = page.matrix(pair) ? Math.min(120 + 20 * pair.longest, most) : 90 + 33 * (lines(pair, 0) + lines(pair, 1));
+        return 50 + rows * (tall + (panels > 1 ? 30 : 0));
+      };
     }
 
-    function clear(article) {
-      if (article === document.activeElement) return;
-      article.style.minHeight = `${article.offsetHeight}px`;
-      article.replaceChildren();
-      state.get(article).drawing = null;
+    function tallies(pair, panel) {
+      return TALLIED.filter((kind) => pair.count(panel, kind)).map((kind) =>
+        make("span", { class: `tally ${kind}` }, `${KINDS[kind].sign} ${pair.count(panel, kind)} ${page.name(kind)}`));
     }
 
-    function heading(pair) {
+    function heading(pair, several) {
       const line = make("p", { class: "about" }, make("span", {}, `#${pair.position + 1}`));
       if (pair.id !== null) line.append(make("span", { class: "id" }, pair.id));
       line.append(make("span", {}, `${pair.source.length} + ${pair.target.length} words`));
-      for (const kind of ["hit", "miss", "invention"]) {
-        if (pair.count[kind]) {
-          line.append(make("span", { class: `tally ${kind}` }, `${KINDS[kind].sign} ${pair.count[kind]} ${KINDS[kind].name}`));
-        }
-      }
-      if (page.comparing) {
-        line.append(make("span", { class: "figure" }, pair.exact ? "exact" : `F1 ${percent(pair.f1)}`));
-      }
+      const [panel] = page.panels();
+      if (!several) line.append(...tallies(pair, panel));
+      const figure = several ? `${pair.differ} ${pair.differ === 1 ? "link differs" : "links differ"}` : page.figure(pair, panel);
+      if (figure) line.append(make("span", { class: "figure" }, figure));
       return line;
     }
 
-    /* What eyes see as curves, for those who listen. */
-    function spoken(pair) {
-      const items = pair.links.map((link) => {
-        const sure = link.confidence === null ? "" : `, ${percent(link.confidence)}`;
-        return make("li", {}, `${pair.source[link.i]} – ${pair.target[link.j]}: ${KINDS[link.kind].name}${sure}`);
-      });
-      return make("ul", { class: "heard", "aria-label": "Links" }, ...items);
+    function caption(pair, panel) {
+      const figure = page.figure(pair, panel);
+      return make("p", { class: "about who" }, make("strong", {}, page.system(panel)), ...tallies(pair, panel),
+        ...(figure ? [make("span", { class: "figure" }, figure)] : []));
     }
 
-    function seek(pair, drawn) {
+    /* What eyes see as curves, for those who listen. */
+    function spoken(pair, { panel, links }, several) {
+      const items = links.map((link) => {
+        const sure = link.confidence === null ? "" : `, ${percent(link.confidence)}`;
+        return make("li", {}, `${pair.source[link.i]} – ${pair.target[link.j]}: ${page.name(link.kind)}${sure}`);
+      });
+      const label = several ? `Links of ${page.system(panel)}` : "Links";
+      return make("ul", { class: "heard", "aria-label": label }, ...items);
+    }
+
+    function seek({ drawn }) {
       const wanted = page.query().toLowerCase().split(/\s+/).filter(Boolean);
       if (!wanted.length) return;
       drawn.words.flat().forEach((word) => {
@@ -99,40 +119,47 @@ const JacanaList = (() => {
       });
     }
 
-    function weaken(pair, drawn) {
+    function weaken({ links, drawn }) {
       const least = page.least();
-      pair.links.forEach((link, k) =>
+      links.forEach((link, k) =>
         drawn.parts[k].classList.toggle("weak", MADE.has(link.kind) && link.confidence !== null && link.confidence < least));
     }
 
-    function listen(article, pair, drawn) {
-      drawn.parts.forEach((part, k) => {
-        part.addEventListener("pointerenter", () => point(article, k));
+    function listen(number, one) {
+      one.drawn.parts.forEach((part, k) => {
+        part.addEventListener("pointerenter", () => point(number, one, k));
         part.addEventListener("pointerleave", release);
+        part.addEventListener("click", (event) => { event.stopPropagation(); point(number, one, k); }); // fingers leave at once
       });
-      drawn.words.forEach((words, side) => words.forEach((word, at) => {
+      one.drawn.words.forEach((words, side) => words.forEach((word, at) => {
         word.addEventListener("pointerenter", () => {
           release();
-          lit = article;
-          drawn.light(pair.links.flatMap((link, k) => ((side ? link.j : link.i) === at ? [k] : [])));
+          lit = number;
+          light(number, (link) => (side ? link.j : link.i) === at);
         });
         word.addEventListener("pointerleave", release);
       }));
     }
 
+    /* What stands out in one panel does so in those beside it. */
+    function light(number, chosen) {
+      for (const { links, drawn } of state.get(number).panels) drawn.light(links.flatMap((link, k) => (chosen(link) ? [k] : [])));
+    }
+
     let pointed = null; // the article whose link is told of
     let lit = null; // the article in which something stands out
-    function point(article, k) {
+    function point(number, one, k) {
       release();
-      const { pair, drawing: drawn } = state.get(article);
-      state.get(article).at = k;
-      pointed = lit = article;
-      drawn.light([k]);
-      tip.replaceChildren(...page.about(pair, pair.links[k]));
+      const { pair } = state.get(number);
+      const link = one.links[k];
+      state.get(number).at = { panel: one.panel, k };
+      pointed = lit = number;
+      light(number, ({ i, j }) => i === link.i && j === link.j);
+      tip.replaceChildren(...page.about(pair, link, one.panel));
       tip.hidden = false;
-      const box = drawn.reach(k);
+      const box = one.drawn.reach(k);
       const size = tip.getBoundingClientRect();
-      const left = Math.min(Math.max((box.left + box.right - size.width) / 2, 8), innerWidth - size.width - 8);
+      const left = Math.min(Math.max((box.left + box.right - size.width) / 2, 8), document.documentElement.clientWidth - size.width - 8);
       const below = box.bottom + 8;
       const top = below + size.height > innerHeight ? box.top - size.height - 8 : below;
       tip.style.left = `${left + scrollX}px`;
@@ -141,61 +168,46 @@ const JacanaList = (() => {
 
     function release() {
       tip.hidden = true;
-      if (lit && drawing(lit)) drawing(lit).light([]);
+      if (lit !== null && state.has(lit)) for (const { drawn } of state.get(lit).panels) drawn.light([]);
       pointed = lit = null;
     }
 
-    /* The next link of an article that can be seen, or the one before. */
-    function step(article, by) {
-      if (!drawing(article)) fill([article]);
-      const { at, drawing: drawn } = state.get(article);
-      const seen = drawn.parts.map((_, k) => k).filter((k) => drawn.parts[k].getBoundingClientRect().width > 0);
+    /* The next link of the focused article that can be seen, or the one before. */
+    function step(by) {
+      const number = shelf.focused();
+      const all = state.get(number).panels.flatMap((one) => one.links.map((_, k) => [one, k]));
+      const seen = all.filter(([one, k]) => getComputedStyle(one.drawn.parts[k]).display !== "none");
       if (!seen.length) return;
-      const now = pointed === article ? seen.indexOf(at) : -1;
-      point(article, seen[now < 0 ? (by > 0 ? 0 : seen.length - 1) : (now + by + seen.length) % seen.length]);
+      const { at } = state.get(number);
+      const now = pointed === number ? seen.findIndex(([one, k]) => one.panel === at.panel && k === at.k) : -1;
+      const [one, k] = seen[now < 0 ? (by > 0 ? 0 : seen.length - 1) : (now + by + seen.length) % seen.length];
+      one.drawn.reveal(k);
+      point(number, one, k);
     }
 
     /* What is being looked at stays where it is, however tall the rest becomes. */
     function redraw() {
       release();
-      const drawn = articles().filter(drawing);
-      const active = drawn.find((one) => one === document.activeElement);
-      const anchor = active || drawn.find((one) => one.getBoundingClientRect().bottom > 100);
-      const before = anchor ? anchor.getBoundingClientRect().top : 0;
-      fill(drawn);
-      if (anchor) scrollBy(0, anchor.getBoundingClientRect().top - before);
+      shelf.again();
     }
 
-    function print() {
-      printing = true;
-      fill(articles().filter((one) => !drawing(one)));
-      place(articles());
-    }
-
-    function printed() {
-      printing = false;
-      for (const article of articles()) {
-        watch.unobserve(article);
-        watch.observe(article);
-      }
-    }
-
-    const articles = () => [...host.children];
     function focus(k) {
-      const all = articles();
-      if (!all.length) return;
-      const next = all[Math.min(Math.max(k, 0), all.length - 1)];
-      for (const one of all) if (one.tabIndex === 0 && one !== next) one.tabIndex = -1;
-      next.tabIndex = 0;
       release();
-      if (!drawing(next)) fill([next]);
-      next.focus({ preventScroll: true });
-      next.scrollIntoView({ block: "nearest" });
+      shelf.focus(k);
+      active = Math.max(shelf.focused(), 0);
+      reach();
     }
-    host.addEventListener("focusin", ({ target }) => {
-      const article = target.closest("article");
-      if (article) for (const one of host.querySelectorAll('article[tabindex="0"]')) if (one !== article) one.tabIndex = -1;
-      if (article) article.tabIndex = 0;
+
+    /* Tab reaches one article: the active one, or the first that is there. */
+    function reach() {
+      const one = shelf.open.has(active) ? active : Math.min(...shelf.open.keys());
+      for (const [k, article] of shelf.open) article.tabIndex = k === one ? 0 : -1;
+    }
+
+    document.addEventListener("click", release);
+    host.addEventListener("focusin", () => {
+      active = Math.max(shelf.focused(), 0);
+      reach();
     });
 
     return {
@@ -203,12 +215,14 @@ const JacanaList = (() => {
       focus,
       step,
       release,
-      current: () => articles().indexOf(document.activeElement),
-      pair: (k) => shown[k],
       redraw,
-      weaken: () => articles().filter(drawing).forEach((one) => weaken(pairOf(one), drawing(one))),
-      print,
-      printed,
+      current: () => shelf.focused(),
+      pair: (k) => shown[k],
+      count: () => shown.length,
+      zoom: (by) => state.get(shelf.focused())?.panels.forEach(({ drawn }) => drawn.zoom(by)),
+      weaken: () => { for (const k of shelf.open.keys()) state.get(k).panels.forEach(weaken); },
+      print: () => shelf.print(true),
+      printed: () => shelf.print(false),
     };
   }
 

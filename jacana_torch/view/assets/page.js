@@ -2,74 +2,51 @@
 /* The page: controls, keyboard, and what they say of links. State that a colleague may want goes into the address. */
 (() => {
   const { KINDS, make, draw } = JacanaDraw;
-  const { unpack, judge, summary, select, FILTERS, KEYS, GOLD_POSSIBLE, FOUND_POSSIBLE } = JacanaPairs;
+  const { unpack, judge, choose, summary, select, panelsOf, FILTERS, KEYS } = JacanaPairs;
   const { list, percent } = JacanaList;
+  const { teller } = JacanaAbout;
+  const LONG = 40; // words from which on a matrix is legible and curves are not
   const $ = (id) => document.getElementById(id);
 
   const data = JSON.parse($("data").textContent);
   const pairs = unpack(data);
-  const comparing = data.files.length > 1;
-  const links = pairs.flatMap((pair) => pair.links);
+  const names = data.gold ? data.files.slice(1) : data.files; // of systems
+  const together = names.length === 2 && !data.gold;
   const has = {
-    comparison: comparing,
-    confidence: links.some((link) => link.confidence !== null),
-    possible: links.some((link) => link.says & (GOLD_POSSIBLE | FOUND_POSSIBLE)),
+    gold: data.gold,
+    scores: data.gold || together,
+    several: names.length > 1,
+    chosen: names.length > 1 && !together,
+    together,
+    confidence: data.confidence,
+    possible: data.possible,
   };
-  const state = { filter: "all", sort: "position", descending: false, query: "", counting: "sure", mode: "arcs", least: 0 };
+  const state = {
+    filter: "all", sort: "position", descending: false, query: "", counting: "sure", mode: "auto", least: 0, system: "",
+  };
+  if (has.several) Object.assign(state, { sort: "differ", descending: true });
   const START = { ...state };
   const root = document.documentElement;
 
   const page = {
-    comparing,
-    mode: () => state.mode,
+    compared: () => ({ gold: data.gold, systems: names.length, counting: state.counting }),
+    panels: () => panelsOf(page.compared(), state.system),
+    matrix: (pair) => state.mode === "matrix" || (state.mode === "auto" && pair.longest >= LONG),
     query: () => state.query,
     least: () => state.least / 100,
-    named: (pair) => `Pair ${pair.position + 1}` + (comparing ? `, F1 ${percent(pair.f1)}` : ""),
-    about,
+    named: (pair) => `Pair ${pair.position + 1}` + (has.scores ? `, F1 ${percent(pair.f1)}` : ""),
+    system: (panel) => names[panel],
+    name: (kind) => ({ first: `${names[0]} only`, second: `${names[1]} only`, both: together ? "in both" : "in all" }[kind] || KINDS[kind].name),
+    figure,
   };
+  page.about = teller(data, page.name);
   const shelf = list($("pairs"), $("tip"), page);
 
-  /* ---- what a link has to say ---- */
-
-  function about(pair, link) {
-    const parts = [make("p", { class: "joined" }, `${pair.source[link.i]} – ${pair.target[link.j]}`)];
-    parts.push(make("p", {}, verdict(link)));
-    if (link.confidence !== null) {
-      const fill = make("i");
-      fill.style.width = `${100 * link.confidence}%`;
-      parts.push(make("span", { class: "meter" }, fill), make("p", {}, `posterior ${percent(link.confidence)}`));
-    }
-    return link.why ? [...parts, ...reasons(pair, link)] : parts;
+  function figure(pair, panel) {
+    const one = pair.score(panel);
+    if (!has.scores) return has.several ? `${pair.differ} differ` : "";
+    return one.exact ? (together ? "the same" : "exact") : `${together ? "agree" : "F1"} ${percent(one.f1)}`;
   }
-
-  function verdict(link) {
-    const { sign, name } = KINDS[link.kind];
-    const possible = link.says & GOLD_POSSIBLE ? ` (possible in ${data.files[0]})` : "";
-    const where = { miss: `: in ${data.files[0]} alone`, invention: `: in ${data.files[1]} alone` }[link.kind] || "";
-    return `${sign} ${name}${link.kind === "invention" && possible ? possible : where}`.trim();
-  }
-
-  /* why: [verdict, 0 where the source word chose and 1 where the target word did, rival, margin, feature, amount, ...] */
-  function reasons(pair, link) {
-    const [said, side, rival, margin, ...features] = link.why;
-    const rows = [];
-    for (let k = 0; k < features.length; k += 2) {
-      const amount = features[k + 1] / 100;
-      rows.push(make("tr", {}, make("td", {}, data.features[features[k]]), make("td", {}, signed(amount))));
-    }
-    const parts = [];
-    if (data.verdicts[said]) parts.push(make("p", {}, data.verdicts[said]));
-    if (rows.length) parts.push(make("table", {}, make("tbody", {}, ...rows)));
-    if (margin !== null) {
-      const others = side ? pair.source : pair.target;
-      const other = rival < 0 ? "no link" : `“${others[rival]}”`;
-      const ahead = margin < 0 ? "loses by" : "wins by";
-      parts.push(make("p", {}, `${ahead} ${Math.abs(margin / 100).toFixed(2)} against ${other}`));
-    }
-    return parts;
-  }
-
-  const signed = (amount) => (amount < 0 ? "−" : "+") + Math.abs(amount).toFixed(2);
 
   /* ---- showing ---- */
 
@@ -84,29 +61,70 @@
   }
 
   function scores(kept) {
-    if (!comparing) return;
-    const of = summary(kept);
-    const figures = [["Precision", of.precision], ["Recall", of.recall], ["F1", of.f1], ["Exact", of.exact]];
-    $("scores").replaceChildren(...figures.map(([name, value]) =>
-      make("div", {}, make("dt", {}, name), make("dd", {}, (100 * value).toFixed(2)))));
-    $("scores").title = "Macro-averaged over the pairs shown";
+    if (!has.scores) return;
+    const all = summary(kept, page.compared());
+    const score = (value) => (100 * value).toFixed(2);
+    if (names.length > 1 && !together) return table(all, score);
+    const [of] = all;
+    const figures = together ? togetherFigures(of)
+      : [["Precision", score(of?.precision ?? 0)], ["Recall", score(of?.recall ?? 0)], ["F1", score(of?.f1 ?? 0)], ["Exact", score(of?.exact ?? 0)]];
+    $("scores").replaceChildren(...figures.map(([name, value]) => make("div", {}, make("dt", {}, name), make("dd", {}, value))));
+    $("scores").title = together ? "Links of the pairs shown; agreement is 2 × both / all links of A and of B"
+      : "Macro-averaged over the pairs shown";
+    return undefined;
+  }
+
+  function togetherFigures(of) {
+    const [both, first, second] = ["both", "first", "second"].map((kind) => (of ? of.total(kind) : 0));
+    const agree = both + first + second ? (2 * both) / (2 * both + first + second) : 1;
+    return [["Both", both], [`A: ${names[0]} only`, first], [`B: ${names[1]} only`, second], ["Agreement", percent(agree)]];
+  }
+
+  function table(all, score) {
+    const row = (cells, kind) => make("tr", {}, ...cells.map((cell, k) =>
+      make(k && kind === "td" ? "td" : "th", { scope: k ? (kind === "th" ? "col" : null) : kind === "th" ? "col" : "row" }, cell)));
+    const body = names.map((name, k) => {
+      const of = all[k];
+      return row([name, ...(of ? [of.precision, of.recall, of.f1, of.exact] : [0, 0, 0, 0]).map(score)], "td");
+    });
+    $("table").replaceChildren(make("caption", {}, "Macro-averaged over the pairs shown"),
+      make("thead", {}, row(["System", "Precision", "Recall", "F1", "Exact"], "th")), make("tbody", {}, ...body));
+    $("table").hidden = false;
   }
 
   function counted() {
-    judge(pairs, comparing, state.counting);
+    judge(pairs, page.compared());
+    chosen();
+  }
+
+  function chosen() {
+    choose(pairs, page.compared(), state.system);
     show();
   }
 
   function legend() {
-    const kinds = (comparing ? ["hit", "miss", "invention"] : ["link"]).concat(has.possible ? ["aside"] : []);
+    const of = data.gold ? ["hit", "miss", "invention"] : together ? ["both", "first", "second"] : has.several ? ["both", "some"] : ["link"];
+    const kinds = of.concat(has.possible ? ["aside"] : []);
     if (kinds.length < 2) return;
     for (const kind of kinds) {
       const box = make("input", { type: "checkbox", id: `show-${kind}`, checked: "" });
       const sample = draw("svg", { viewBox: "0 0 34 14", "aria-hidden": "true" }, draw("g", { class: `part ${kind}` },
         draw("path", { class: "line", d: "M2,7H32" }), draw("text", { class: "sign", x: 17, y: 7 }, KINDS[kind].sign)));
       box.addEventListener("change", () => { $("pairs").classList.toggle(`hide-${kind}`, !box.checked); shelf.release(); });
-      $("legend").append(make("label", {}, box, sample, KINDS[kind].name));
+      $("legend").append(make("label", {}, box, sample, page.name(kind)));
     }
+  }
+
+  function offer() {
+    for (const element of document.querySelectorAll("[data-needs]")) element.hidden = !has[element.dataset.needs];
+    $("system").append(...names.map((name, k) => make("option", { value: k }, name)));
+    if (together) {
+      for (const [k, kind] of ["first", "second"].entries()) {
+        document.querySelector(`#filter [value=${kind}]`).textContent = `with a link of ${names[k]} only`;
+      }
+      document.querySelector("#sort [value=f1]").textContent = "agreement";
+    }
+    if (has.several) document.querySelector("#sort [value=differ]").textContent = "links that differ";
   }
 
   /* ---- state in the address, so that a view can be passed on ---- */
@@ -122,12 +140,13 @@
     const among = (key, known) => { if (known.includes(said.get(key))) state[key] = said.get(key); };
     among("filter", Object.keys(FILTERS));
     among("sort", Object.keys(KEYS));
-    among("mode", ["arcs", "matrix"]);
+    among("mode", MODES);
+    among("system", ["", ...names.keys()].map(String));
     among("counting", ["sure", "all"]);
-    state.descending = said.get("descending") === "true";
+    if (said.has("descending")) state.descending = said.get("descending") === "true";
     state.query = said.get("query") || "";
     state.least = Math.min(Math.max(Number(said.get("least")) || 0, 0), 100);
-    for (const key of ["filter", "sort", "counting", "query", "least"]) $(key).value = state[key];
+    for (const key of ["filter", "sort", "counting", "query", "least", "system"]) $(key).value = state[key];
     document.querySelector(`[name=mode][value=${state.mode}]`).checked = true;
     tellOrder();
     tellLeast();
@@ -151,6 +170,7 @@
     show();
   }
 
+  const MODES = ["auto", "matrix", "arcs"];
   function setMode(mode) {
     state.mode = mode;
     document.querySelector(`[name=mode][value=${mode}]`).checked = true;
@@ -179,6 +199,7 @@
     $("filter").addEventListener("change", () => { state.filter = $("filter").value; show(); });
     $("sort").addEventListener("change", () => { state.sort = $("sort").value; show(); });
     $("counting").addEventListener("change", () => { state.counting = $("counting").value; counted(); });
+    $("system").addEventListener("change", () => { state.system = $("system").value; chosen(); });
     $("order").addEventListener("click", turn);
     $("least").addEventListener("input", () => {
       state.least = Number($("least").value);
@@ -202,8 +223,7 @@
   /* ---- keyboard ---- */
 
   function toError(by) {
-    const total = $("pairs").children.length;
-    for (let k = shelf.current() + by; k >= 0 && k < total; k += by) if (shelf.pair(k).errors) return shelf.focus(k);
+    for (let k = shelf.current() + by; k >= 0 && k < shelf.count(); k += by) if (shelf.pair(k).errors) return shelf.focus(k);
     return undefined;
   }
 
@@ -225,7 +245,7 @@
 
   function stepLink(by) {
     if (shelf.current() < 0) shelf.focus(0);
-    if (shelf.current() >= 0) shelf.step($("pairs").children[shelf.current()], by);
+    if (shelf.current() >= 0) shelf.step(by);
   }
 
   const ACTIONS = {
@@ -237,7 +257,10 @@
     G: () => shelf.focus(Infinity),
     n: () => toError(1),
     p: () => toError(-1),
-    m: () => setMode(state.mode === "arcs" ? "matrix" : "arcs"),
+    m: () => setMode(MODES[(MODES.indexOf(state.mode) + 1) % MODES.length]),
+    "+": () => shelf.zoom(1),
+    "-": () => shelf.zoom(-1),
+    0: () => shelf.zoom(0),
     "/": () => { $("query").focus(); $("query").select(); },
     s: nextSort,
     r: turn,
@@ -250,7 +273,7 @@
     if (event.ctrlKey || event.metaKey || event.altKey || $("help").open) return;
     if (event.key === "Escape") return letGo();
     if (event.target.closest('select, input[type="search"]')) return; // letters are for them
-    if (ARROWS[event.key] && event.target.closest("input")) return;
+    if (ARROWS[event.key] && event.target.closest("input, .pane")) return;
     // Arrows scroll the page until a pair is chosen.
     const key = ARROWS[event.key] && shelf.current() >= 0 ? ARROWS[event.key] : event.key;
     if (!Object.hasOwn(ACTIONS, key)) return;
@@ -260,8 +283,9 @@
 
   /* ---- start ---- */
 
-  $("files").textContent = comparing ? `${data.files[0]} against ${data.files[1]}` : data.files[0];
-  for (const element of document.querySelectorAll("[data-needs]")) element.hidden = !has[element.dataset.needs];
+  $("files").textContent = data.gold ? `${data.files[0]} against ${names.join(", ")}`
+    : together ? `A: ${names[0]}, B: ${names[1]}` : names.join(", ");
+  offer();
   let kept = "";
   try { kept = localStorage.getItem("jacana-theme") || ""; } catch { /* as above */ }
   theme(Object.hasOwn(THEMES, kept) ? kept : "");
@@ -271,4 +295,5 @@
   document.addEventListener("keydown", keyboard);
   counted();
   root.dataset.ready = "";
+  performance.mark("ready");
 })();
