@@ -41,6 +41,7 @@ class Refit:
         self._process: Process | None = None
         self._waiting: asyncio.Task[None] | None = None
         self._pairs = 0  # that the running one is fitted on
+        self._left_out = 0  # of the one that was begun last: pairs that annotators disagree on
         self._last: tuple[str, int] | None = None
         self._tried = 0  # pairs of the last one that was begun
         self._error: str | None = None
@@ -55,6 +56,7 @@ class Refit:
             "able": self._start is not None,
             "running": self._waiting is not None,
             "pairs": self._pairs if self._waiting is not None else self._last[1] if self._last else 0,
+            "left_out": self._left_out,
             "error": self._error,
             "every": self._every,
         }
@@ -75,7 +77,7 @@ class Refit:
         if not done:
             raise Refused(422, "no pair is accepted yet, or annotators disagree on all: there is nothing to fit")
         self._pairs = self._tried = len(done)
-        self._error = None
+        self._left_out, self._error = session.in_dispute(), None
         task = {
             "start": self._start,
             "output": self._output,

@@ -163,6 +163,10 @@ class Session:
         """Yield the accepted pairs; see the function of this name."""
         return settled(self.journal.state, self.examples, by, str(self.journal.path), strict)
 
+    def in_dispute(self) -> int:
+        """Return how many accepted pairs annotators disagree on, without a decision yet."""
+        return sum(not isinstance(work, Work) for _, work in self.journal.state.settled())
+
     def _begin(self, by: str, number: int) -> None:
         """Write down what an annotator starts from, before the first change."""
         if number in self._person(by).works:

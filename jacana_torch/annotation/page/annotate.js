@@ -206,7 +206,9 @@
     state.fitting = fit.running;
     $("fit").hidden = !fit.able || state.comparing;
     $("fit").disabled = fit.running;
-    const pairs = `${fit.pairs} ${fit.pairs === 1 ? "pair" : "pairs"}`;
+    const counted = (number) => `${number} ${number === 1 ? "pair" : "pairs"}`;
+    const without = fit.left_out ? `, without ${counted(fit.left_out)} that annotators disagree on` : "";
+    const pairs = counted(fit.pairs) + without;
     $("fitted").textContent = fit.running ? `The model is being fitted on ${pairs}. Go on meanwhile.`
       : fit.error ? `The model was not fitted: ${fit.error}` : fit.pairs ? `The model was fitted on ${pairs}.` : "";
     if (ended && state.pair && !fit.error) go(state.pair.pair);
