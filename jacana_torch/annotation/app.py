@@ -6,7 +6,6 @@ import io
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from importlib.resources import files
 from typing import Any
 
 from starlette.applications import Starlette
@@ -20,22 +19,18 @@ from ..corpora._annotations import STATUSES
 from ..errors import JacanaError
 from ..serve import Limits, Refused
 from ..serve.access import Access
-from ..serve.answers import Application, Bodies, failure, file_answer, json_answer
+from ..serve.answers import Application, Bodies, failure, json_answer
+from ..serve.pages import page_routes
 from ..util.json_values import parse_object, shown
 from .refit import Refit
 from .session import ALL, Session
 
-FILES = (
-    ("/", "text/html", "jacana_torch.annotation", "page/index.html"),
-    ("/annotate.css", "text/css", "jacana_torch.annotation", "page/annotate.css"),
-    ("/editor.js", "text/javascript", "jacana_torch.annotation", "page/editor.js"),
-    ("/annotate.js", "text/javascript", "jacana_torch.annotation", "page/annotate.js"),
-    ("/icon.svg", "image/svg+xml", "jacana_torch.serve", "page/icon.svg"),
-    ("/view.css", "text/css", "jacana_torch.view", "assets/page.css"),  # shared with the pages of `view`
-    ("/draw.js", "text/javascript", "jacana_torch.view", "assets/draw.js"),
-    ("/curves.js", "text/javascript", "jacana_torch.view", "assets/curves.js"),
-)
-PAGES = frozenset(path for path, *_ in FILES)
+FILES = {
+    "/": ("jacana_torch.annotation", "page/index.html"),
+    "/annotate.css": ("jacana_torch.annotation", "page/annotate.css"),
+    "/editor.js": ("jacana_torch.annotation", "page/editor.js"),
+    "/annotate.js": ("jacana_torch.annotation", "page/annotate.js"),
+}
 CHANGES = {"edit": ("cells",), "status": ("status", "note"), "undo": (), "redo": ()}
 
 
@@ -53,19 +48,19 @@ def application(
 ) -> Application:
     """Make the ASGI application of a session. `refit` fits models on what was annotated."""
     endpoints = _Endpoints(session, settings, refit, limits or Limits())
+    pages = page_routes(FILES)
     routes = [
+        *pages,
         Route("/state", endpoints.state, methods=["GET"]),
         Route("/pair", endpoints.pair, methods=["GET"]),
         Route("/change", endpoints.change, methods=["POST"]),
         Route("/fit", endpoints.fit, methods=["POST"]),
         Route("/export", endpoints.export, methods=["GET"]),
     ]
-    for path, media, package, name in FILES:
-        routes.append(Route(path, file_answer(files(package).joinpath(name).read_bytes(), media), methods=["GET"]))
     handled = (Refused, JacanaError, HTTPException, Exception)
     app = Starlette(routes=routes, exception_handlers=dict.fromkeys(handled, failure), lifespan=endpoints.open)
     app.router.redirect_slashes = False
-    return Application(app, access or Access(hosts=None), PAGES, refit.stop)
+    return Application(app, access or Access(hosts=None), {page.path for page in pages}, refit.stop)
 
 
 class _Endpoints:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from importlib.resources import files
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -17,28 +16,22 @@ from ..errors import JacanaError
 from ..version import __version__
 from . import Busy, Limits, Refused
 from .access import Access
-from .answers import Application, Bodies, client_of, failure, file_answer, json_answer
+from .answers import Application, Bodies, client_of, failure, json_answer
 from .desk import OFF_LOOP, Desk
 from .heavy import LIGHT, Failed, Heavy
 from .openapi import description
+from .pages import page_routes
 from .work import Models
 
-FILES = (
-    ("/", "text/html", "jacana_torch.serve", "page/index.html"),
-    ("/docs", "text/html", "jacana_torch.serve", "page/docs.html"),
-    ("/page.css", "text/css", "jacana_torch.serve", "page/page.css"),
-    ("/page.js", "text/javascript", "jacana_torch.serve", "page/page.js"),
-    ("/why.js", "text/javascript", "jacana_torch.serve", "page/why.js"),
-    ("/docs.js", "text/javascript", "jacana_torch.serve", "page/docs.js"),
-    ("/icon.svg", "image/svg+xml", "jacana_torch.serve", "page/icon.svg"),
-    ("/view.css", "text/css", "jacana_torch.view", "assets/page.css"),  # shared with the pages of `view`
-    ("/draw.js", "text/javascript", "jacana_torch.view", "assets/draw.js"),
-    ("/curves.js", "text/javascript", "jacana_torch.view", "assets/curves.js"),
-    ("/matrix.js", "text/javascript", "jacana_torch.view", "assets/matrix.js"),
-)
-
-
-PAGES = frozenset(path for path, *_ in FILES)
+FILES = {
+    "/": ("jacana_torch.serve", "page/index.html"),
+    "/docs": ("jacana_torch.serve", "page/docs.html"),
+    "/page.css": ("jacana_torch.serve", "page/page.css"),
+    "/page.js": ("jacana_torch.serve", "page/page.js"),
+    "/why.js": ("jacana_torch.serve", "page/why.js"),
+    "/docs.js": ("jacana_torch.serve", "page/docs.js"),
+    "/matrix.js": ("jacana_torch.view", "assets/matrix.js"),
+}
 
 
 def application(
@@ -50,19 +43,19 @@ def application(
     Without it, they take turns with the others in this process.
     """
     endpoints = _Endpoints(models, limits or Limits(), Heavy(heavy) if heavy else None)
+    pages = page_routes(FILES)
     routes = [
+        *pages,
         Route("/align", endpoints.align, methods=["POST"]),
         Route("/explain", endpoints.explain, methods=["POST"]),
         Route("/models", endpoints.models, methods=["GET"]),
         Route("/healthz", endpoints.health, methods=["GET"]),
         Route("/openapi.json", endpoints.openapi, methods=["GET"]),
     ]
-    for path, media, package, name in FILES:
-        routes.append(Route(path, file_answer(files(package).joinpath(name).read_bytes(), media), methods=["GET"]))
     handled = (Refused, JacanaError, HTTPException, Failed, Exception)
     app = Starlette(routes=routes, exception_handlers=dict.fromkeys(handled, failure), lifespan=endpoints.open)
     app.router.redirect_slashes = False
-    return Application(app, access or Access(hosts=None), PAGES, endpoints.stop)
+    return Application(app, access or Access(hosts=None), {page.path for page in pages}, endpoints.stop)
 
 
 class _Endpoints:
