@@ -70,7 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.symmetrize is not None and not models:
         raise ConfigError("--symmetrize combines the directions of a model: name one with --model")
     if arguments.predicted_from is not None and not files:
-        raise ConfigError("--predicted-from is the format of a second file, and there is none")
+        raise ConfigError("--predicted-from is the format of a second file: name that file after the first")
     examples = list(corpora.read(gold, arguments.from_, header=arguments.header))
     _check(examples, gold, bool(files or models))
     given = examples

@@ -223,11 +223,12 @@ class Choice:
         text = f"{quoted(own[self.token])} takes {named(self.position)} with probability {percent(self.posterior)}"
         if self.margin is None:
             return f"{text}."
-        rival = named(self.rival)
+        competitor = named(self.rival)
         more = "more" if self.margin.value >= 0 else "less"
         return (
-            f"{text}, {rival} with {percent(self.rival_posterior)}. The best path with {named(self.position)} "
-            f"scores {abs(self.margin.value):.2f} {more} than the best path with {rival}."
+            f"{text}, {competitor} with {percent(self.rival_posterior)}. "
+            f"The best path with {named(self.position)} scores {abs(self.margin.value):.2f} {more} than "
+            f"the best path with {competitor}."
         )
 
     def to_dict(self, top: int | None = None, titles: Titles = UNTITLED) -> dict[str, Any]:

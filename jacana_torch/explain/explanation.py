@@ -96,28 +96,28 @@ class LinkExplanation:
         sides = whole.pair.source.tokens, whole.pair.target.tokens
         if whole.parts is not None:
             return self._facts_of_parts(whole, whole.parts)
-        rivals, unlinked = [], []
+        competitors, unlinked = [], []
         for choice in self.choices:
             own, other = sides if choice.direction == "forward" else sides[::-1]
             unlinked.append((own[choice.token], choice.unlinked))
             if choice.candidate is not None:
                 probabilities = choice.candidate_posterior, choice.posterior
-                rivals.append((own[choice.token], other[choice.candidate], *probabilities))
+                competitors.append((own[choice.token], other[choice.candidate], *probabilities))
         links, pair, place = whole.alignment.all_links, whole.pair, (self.source, self.target)
         heads = whole.heads
         if self.forward is None:  # the columns are those of the flipped pair
             links, pair, place = [(j, i) for i, j in links], pair.flip(), place[::-1]
             heads = None
         values = self.choices[0].reasons.features
-        return Facts(pair, place, values, frozenset(links), rivals, unlinked, heads)
+        return Facts(pair, place, values, frozenset(links), competitors, unlinked, heads)
 
     def _facts_of_parts(self, whole: Explanation, parts: Parts) -> Facts:
         sides, place = (whole.pair.source.tokens, whole.pair.target.tokens), (self.source, self.target)
-        rivals = []
+        competitors = []
         for side, best, probability, own in parts.candidates(place):
-            rivals.append((sides[side][place[side]], sides[1 - side][best], probability, own))
+            competitors.append((sides[side][place[side]], sides[1 - side][best], probability, own))
         values = parts.features(place) if self.forward is None else self.forward.reasons.features
-        return Facts(whole.pair, place, values, frozenset(whole.alignment.all_links), rivals, (), whole.heads)
+        return Facts(whole.pair, place, values, frozenset(whole.alignment.all_links), competitors, (), whole.heads)
 
     def __str__(self) -> str:
         return self.to_text()

@@ -32,19 +32,19 @@ Heads = Callable[[], tuple[Sequence[int], Sequence[int]]]
 class Facts:
     """Two words of a pair, and what is known of them.
 
-    `values`    the columns of their cell that are not 0.
-    `links`     those of the alignment.
-    `rivals`    of either word: the word, its most probable other candidate, and the probabilities of that one and
-                of the link.
-    `unlinked`  of either word: the word, and the probability that it has no link.
-    `heads`     finds the heads of all words in the approximate parse (-1: none).
+    `values`       the columns of their cell that are not 0.
+    `links`        those of the alignment.
+    `competitors`  of either word: the word, its most probable other candidate, and the probabilities of that one
+                   and of the link.
+    `unlinked`     of either word: the word, and the probability that it has no link.
+    `heads`        finds the heads of all words in the approximate parse (-1: none).
     """
 
     pair: SentencePair
     link: Link
     values: Mapping[str, float]
     links: frozenset[Link] = frozenset()
-    rivals: Sequence[tuple[str, str, float, float]] = ()
+    competitors: Sequence[tuple[str, str, float, float]] = ()
     unlinked: Sequence[tuple[str, float]] = ()
     heads: Heads | None = field(default=None, repr=False)
 
@@ -228,9 +228,9 @@ def _content_words(facts: Facts) -> Iterator[str]:
 
 
 def _candidates(facts: Facts) -> Iterator[str]:
-    if facts.rivals and all(own > rival for *_, rival, own in facts.rivals):
+    if facts.competitors and all(own > probability for *_, probability, own in facts.competitors):
         yield "+ no better candidate"
-    for word, other, probability, own in sorted(facts.rivals, key=lambda rival: -rival[2]):
+    for word, other, probability, own in sorted(facts.competitors, key=lambda competitor: -competitor[2]):
         if probability > own:
             yield f"- {quoted(word)} goes better with {quoted(other)} ({percent(probability)})"
         elif probability >= NOTABLE:

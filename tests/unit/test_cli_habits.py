@@ -31,7 +31,7 @@ PAIR = "red dog\tred dog\n"
         ("align --symmetrize grow-daig", "", "no symmetrizer 'grow-daig'; did you mean grow-diag?"),
         ("align --symmetrize zzz", "", "no symmetrizer 'zzz'; there are intersection, union"),
         ("view gold.jsonl --symmetrize union", "", "name one with --model"),
-        ("view gold.jsonl --predicted-from talp", "", "there is none"),
+        ("view gold.jsonl --predicted-from talp", "", "name that file after the first"),
         ("resources install --json", "", "without `install`"),
         ("-vv align", "usage: jacana-torch [-h]", "-vv: the name of a command comes first"),
         ("align -v -q", "usage: jacana-torch align", "not allowed with"),
