@@ -182,6 +182,33 @@ def _responses() -> dict[str, Schema]:
         confidence={"type": "object", "additionalProperties": SHARE, "description": "of each link, as `i-j`"},
         score={"type": "number", "description": "log-probability of the whole, per token"},
     )
+    model = _object(
+        ("name", "description", "symmetrize", "symmetrizers", "explains"),
+        name=TEXT,
+        description=TEXT,
+        symmetrize={"type": ["string", "null"], "description": "the default"},
+        symmetrizers=_list(TEXT),
+        explains={"type": "boolean"},
+    )
+    lane = _object(("requests", "pairs", "cost"), requests=WHOLE, pairs=WHOLE, cost=WHOLE)
+    return {
+        "Alignments": _object(("model", "alignments"), model=TEXT, alignments=_list(_ref("Alignment"))),
+        "Alignment": alignment,
+        **_explanations(),
+        "Models": _object(("models", "limits"), models=_list(_ref("Model")), limits=_object()),
+        "Model": model,
+        "Health": _object(
+            ("status", "version", "waiting", "lanes"),
+            status={"enum": ["ok", "stopping"]},
+            version=TEXT,
+            waiting={**WHOLE, "description": "pairs that wait"},
+            lanes=_object(("light",), light=lane, heavy=lane),
+        ),
+        "Error": _object(("error",), error=_object(("status", "message"), status=WHOLE, message=TEXT)),
+    }
+
+
+def _explanations() -> dict[str, Schema]:
     explanation = _object(
         ("model", "source", "target", "links"),
         model=TEXT,
@@ -224,29 +251,4 @@ def _responses() -> dict[str, Schema]:
         },
         details=_list(_object(("title", "contribution"), title=TEXT, contribution={"type": "number"})),
     )
-    model = _object(
-        ("name", "description", "symmetrize", "symmetrizers", "explains"),
-        name=TEXT,
-        description=TEXT,
-        symmetrize={"type": ["string", "null"], "description": "the default"},
-        symmetrizers=_list(TEXT),
-        explains={"type": "boolean"},
-    )
-    lane = _object(("requests", "pairs", "cost"), requests=WHOLE, pairs=WHOLE, cost=WHOLE)
-    return {
-        "Alignments": _object(("model", "alignments"), model=TEXT, alignments=_list(_ref("Alignment"))),
-        "Alignment": alignment,
-        "Explanation": explanation,
-        "LinkExplanation": link,
-        "Group": group,
-        "Models": _object(("models", "limits"), models=_list(_ref("Model")), limits=_object()),
-        "Model": model,
-        "Health": _object(
-            ("status", "version", "waiting", "lanes"),
-            status={"enum": ["ok", "stopping"]},
-            version=TEXT,
-            waiting={**WHOLE, "description": "pairs that wait"},
-            lanes=_object(("light",), light=lane, heavy=lane),
-        ),
-        "Error": _object(("error",), error=_object(("status", "message"), status=WHOLE, message=TEXT)),
-    }
+    return {"Explanation": explanation, "LinkExplanation": link, "Group": group}
