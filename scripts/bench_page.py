@@ -11,25 +11,41 @@ import importlib
 import json
 import os
 import re
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 PAGE = Path(__file__).parents[1] / "docs" / "performance.md"
-_BLOCK = re.compile(r"(<!-- bench:(\w+) -->\n).*?(<!-- bench:end -->)", re.DOTALL)
+
+
+def marks(kind: str) -> re.Pattern[str]:
+    """What stands between `<!-- KIND:NAME -->` and `<!-- KIND:end -->`; group 2 is the name."""
+    return re.compile(rf"(<!-- {kind}:([\w-]+) -->\n).*?(<!-- {kind}:end -->)", re.DOTALL)
+
+
+_BLOCK = marks("bench")
+
+
+def refilled(page: str, blocks: re.Pattern[str], of: Callable[[str], Sequence[str] | None]) -> str:
+    """Put the lines that `of` returns for a name into its block; None leaves the block as it is."""
+
+    def block(match: re.Match[str]) -> str:
+        lines = of(match[2])
+        return match[0] if lines is None else "\n".join([match[1], *lines, "", match[3]])
+
+    return blocks.sub(block, page)
 
 
 def filled(page: str, report: dict[str, Any]) -> str:
-    def block(match: re.Match[str]) -> str:
-        name = match[2]
+    def lines(name: str) -> list[str] | None:
         if name == "machine":
-            lines = machine(report["machine"])
-        elif name in report["parts"]:
-            lines = importlib.import_module(f"benchmarks.{name}").table(report["parts"][name])
-        else:
-            return match[0]
-        return "\n".join([match[1], *lines, "", match[3]])
+            return machine(report["machine"])
+        if name not in report["parts"]:
+            return None
+        table: list[str] = importlib.import_module(f"benchmarks.{name}").table(report["parts"][name])
+        return table
 
-    return _BLOCK.sub(block, page)
+    return refilled(page, _BLOCK, lines)
 
 
 def machine(found: dict[str, Any]) -> list[str]:
@@ -41,16 +57,16 @@ def machine(found: dict[str, Any]) -> list[str]:
     ]
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def main(about: str, page: Path, fill: Callable[[str, dict[str, Any]], str]) -> None:
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("report", type=Path)
-    parser.add_argument("page", type=Path, nargs="?", default=PAGE)
+    parser.add_argument("page", type=Path, nargs="?", default=page)
     options = parser.parse_args()
     report = json.loads(options.report.read_text(encoding="utf-8"))
     partial = options.page.with_name(options.page.name + ".partial")
-    partial.write_text(filled(options.page.read_text(encoding="utf-8"), report), encoding="utf-8")
+    partial.write_text(fill(options.page.read_text(encoding="utf-8"), report), encoding="utf-8")
     os.replace(partial, options.page)
 
 
 if __name__ == "__main__":
-    main()
+    main(__doc__, PAGE, filled)

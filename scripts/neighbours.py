@@ -3,13 +3,15 @@
     python -m venv neighbours
     neighbours/bin/pip install -e '.[neighbours]'
     JACANA_DATA=~/corpora python scripts/neighbours.py --python neighbours/bin/python --json report.json
+    python scripts/neighbours_page.py report.json                       # fills docs/neighbours.md
     python scripts/neighbours.py --only core,fast_align --pairs 100     # some systems, the first pairs of each set
 
-Every system runs in a process of its own, with one thread. CPU time counts the processes that it starts. The pairs
-are MTRef dev (all links) and Wiki dev (sure links), without those that $JACANA_DATA/leaks lists and those that a
-model of ours was trained on; rates are of MSR's pairs with misspellings (--speed N of them, and --slow N for
-systems that run an encoder). fast_align and eflomal are trained on the pairs that they align, without links; for
-scores, on the sentences of the corpus's training part as well.
+Every system runs in a process of its own, with one thread. The pairs are MTRef dev (all links) and Wiki dev (sure
+links), without those that $JACANA_DATA/leaks lists and those that a model of ours was trained on. Rates are pairs
+per CPU second, which other programs on the machine disturb less than wall time, and count the processes that a
+system starts. They are of MSR's pairs with misspellings: three times N pairs (--speed, --slow for systems that run
+an encoder), all distinct, and the median of the three. fast_align and eflomal are trained on the pairs that they
+align, without links; for scores, on the sentences of the corpus's training part as well.
 
 --set SYSTEM.NAME=VALUE changes a setting, --corpus FILE:LINKS the pairs. A table goes to stdout.
 """
@@ -20,9 +22,9 @@ import argparse
 import itertools
 import json
 import os
+import statistics
 import sys
 import tempfile
-import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
@@ -30,12 +32,12 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import text
-from benchmarks.measure import command, machine, markdown, progress, shown, write_json
+from benchmarks.measure import Summary, command, machine, markdown, progress, shown, write_json
 from outcome import ROOT, outcome
 
 CHILD = ROOT / "scripts" / "benchmarks" / "aligners.py"
 CORPORA = ("multimwa/mtref-dev.jsonl:all", "multimwa/wiki-dev.jsonl:sure")
-SPEED = "rate"
+ROUNDS = 3  # of rates
 OURS = ("core", "standard", "neural")
 
 
@@ -76,9 +78,9 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     add = parser.add_argument
     add("--only", default=",".join(SYSTEMS), metavar="NAMES", help=f"of {', '.join(SYSTEMS)}")
     add("--pairs", type=int, metavar="N", help="the first N pairs of each corpus (all)")
-    add("--speed", type=int, default=4000, metavar="N", help="pairs for rates (4000); 0: none")
-    add("--slow", type=int, default=200, metavar="N", help="pairs for rates of systems with an encoder (200)")
-    add("--jobs", type=int, default=1, metavar="N", help="systems at the same time (1); wall times need 1")
+    add("--speed", type=int, default=4000, metavar="N", help="pairs for a rate (4000); 0: no rates")
+    add("--slow", type=int, default=60, metavar="N", help="pairs for a rate of systems with an encoder (60)")
+    add("--jobs", type=int, default=1, metavar="N", help="systems at the same time (1)")
     add("--corpus", action="append", metavar="FILE:LINKS", help="relative to JACANA_DATA; may be repeated")
     add("--set", action="append", default=[], metavar="SYSTEM.NAME=VALUE", help="may be repeated")
     add("--python", default=sys.executable, metavar="PATH", help="the Python that has the other packages")
@@ -104,18 +106,19 @@ def run(options: argparse.Namespace) -> None:
     changed = settings(options.set)
     root = Path(os.environ.get("JACANA_DATA") or ".").expanduser()
     sets = {one: examples(root, one, options.pairs) for one in options.corpus or CORPORA}
-    rated = list(text.pairs(root / "msr/dev.jsonl", options.speed)) if options.speed else []
+    rated = list(text.pairs(root / "msr/dev.jsonl", ROUNDS * options.speed)) if options.speed else []
     report: dict[str, Any] = {"machine": machine(1), "systems": {}}
 
     def one(name: str) -> tuple[str, dict[str, Any]]:
         progress(name)
         system = SYSTEMS[name]
-        given: dict[str, Any] = {
+        given = {
             which: {"pairs": words(pairs), "text": more(root, which, system)} for which, (pairs, _) in sets.items()
         }
-        if rated:
-            given[SPEED] = {"pairs": rated[: options.slow] if system.slow else rated, "text": []}
-        entry = measured(system, {**system.settings, **changed.get(name, {})}, given, options.python)
+        size = min(options.slow, options.speed) if system.slow else options.speed
+        rates = [rated[k * size : (k + 1) * size] for k in range(ROUNDS if size else 0)]
+        job = {"sets": given, "rates": rates, **system.settings, **changed.get(name, {})}
+        entry = measured(system, job, options.python)
         return name, {"title": system.title, **summarised(entry, sets)}
 
     done: dict[str, dict[str, Any]] = {}
@@ -180,19 +183,19 @@ def more(root: Path, which: str, system: System) -> list[text.Pair]:
 # A system in its process
 
 
-def measured(system: System, chosen: Mapping[str, Any], given: Mapping[str, Any], python: str) -> dict[str, Any]:
+def measured(system: System, given: Mapping[str, Any], python: str) -> dict[str, Any]:
     """Run a system on all sets. Without its package, return how to install it."""
     from jacana_torch import resources
 
     python = sys.executable if system.kind == "jacana" else python
     with tempfile.TemporaryDirectory() as folder:
-        job = {"kind": system.kind, "sets": given, **chosen}
+        job = {"kind": system.kind, "packages": system.packages.split(), **given}
         if system.encoder:
             job["encoder"] = str(resources.path(system.encoder))
             if system.kind == "awesome":
                 job["encoder"] = old_format(Path(job["encoder"]), Path(folder, "encoder"))
         job_file, out = Path(folder, "job.json"), Path(folder, "out.json")
-        job_file.write_text(json.dumps({**job, "begun": time.time()}))
+        job_file.write_text(json.dumps(job))
         finished = command(["env", *ENVIRONMENT, python, str(CHILD), str(job_file), str(out)], meter=True)
         if finished.code:
             missing = "No module named" in finished.complaint
@@ -236,11 +239,9 @@ def summarised(entry: Mapping[str, Any], sets: Mapping[str, Any]) -> dict[str, A
         return dict(entry)
     rows = {}
     for name, one in entry["sets"].items():
-        links = one.pop("links")
-        rows[name] = {**one, "scores": {}}
-        if name in sets:
-            gold = [example.gold for example in sets[name][0]]
-            rows[name]["scores"] = scores(gold, variants(gold, links), sets[name][1])
+        gold = [example.gold for example in sets[name][0]]
+        found = variants(gold, one.pop("links"))
+        rows[name] = {**one, "scores": scores(gold, found, sets[name][1])}
     return {**entry, "sets": rows}
 
 
@@ -262,52 +263,68 @@ def variants(gold: Sequence[Any], found: Mapping[str, Any]) -> dict[str, list[An
 
 
 def scores(gold: Sequence[Any], found: Mapping[str, Sequence[Any]], links: str) -> dict[str, dict[str, float]]:
-    from jacana_torch.evaluate.scores import score
+    """Return the scores of each variant in percent, and the 95% interval of F1."""
+    from jacana_torch.evaluate.scores import Score, count
+    from jacana_torch.evaluate.significance import intervals
 
     made = {}
     for name, alignments in found.items():
-        value = score(gold, alignments, links)
+        counts = count(gold, alignments, links)
+        value, likely = Score.of(counts), intervals(counts)["f1"]
         made[name] = {key: 100 * getattr(value, key) for key in ("precision", "recall", "f1", "exact")}
+        made[name] |= {"low": 100 * likely.low, "high": 100 * likely.high}
     return made
 
 
 def table(report: Mapping[str, Any]) -> list[str]:
     """Return the tables of scores, one for each corpus, and the table of costs."""
-    systems = report["systems"]
-    here = {name: one for name, one in systems.items() if "failed" not in one}
+    here = [one for one in report["systems"].values() if "failed" not in one]
     lines: list[str] = []
-    for which in dict.fromkeys(key for one in here.values() for key in one["sets"] if key != SPEED):
-        rows = [
-            [", ".join(filter(None, (one["title"], variant))), *(f"{value:.2f}" for value in figures.values())]
-            for one in here.values()
-            for variant, figures in one["sets"][which]["scores"].items()
-        ]
-        count = next(one["sets"][which]["pairs"] for one in here.values())
-        file, _, links = which.partition(":")
-        lines += [f"{file}, {count} pairs, {links or 'sure'} links:", ""]
-        lines += [*markdown(["system", "P", "R", "F1", "exact"], rows), ""]
-    lines += [*markdown(COSTS, [costs(one) for one in here.values()]), ""]
-    for name, one in systems.items():
+    for which in dict.fromkeys(key for one in here for key in one["sets"]):
+        lines += [*scored(report, which), ""]
+    lines += [*costs(report), ""]
+    for name, one in report["systems"].items():
         if "failed" in one:
             hint = f" To install it: `{one['install']}`" if one["install"] else ""
             lines.append(f"{name} did not run ({one['failed']}).{hint}")
     return lines
 
 
-COSTS = ["system", "pairs/s, CPU", "pairs/s, wall", "aligning alone, CPU", "start-up, CPU s", "wall s", "peak MiB"]
+def scored(report: Mapping[str, Any], which: str) -> list[str]:
+    """Return the table of scores on a corpus, with a line above it."""
+    here = [one for one in report["systems"].values() if "failed" not in one]
+    rows = [
+        [", ".join(filter(None, (one["title"], variant))),
+         *(f"{found[key]:.2f}" for key in ("precision", "recall", "f1")),
+         f"{found['low']:.1f}–{found['high']:.1f}", f"{found['exact']:.2f}"]
+        for one in here
+        for variant, found in one["sets"][which]["scores"].items()
+    ]  # fmt: skip
+    file, _, links = which.partition(":")
+    above = f"{file}, {here[0]['sets'][which]['pairs']} pairs, {links or 'sure'} links:"
+    return [above, "", *markdown(["system", "P", "R", "F1", "95% interval", "exact"], rows)]
 
 
-def costs(one: Mapping[str, Any]) -> list[str]:
+def costs(report: Mapping[str, Any]) -> list[str]:
+    head = ["system", "pairs/s", "aligning alone", "start-up, s", "peak MiB"]
+    return markdown(head, [cost(one) for one in report["systems"].values() if "failed" not in one])
+
+
+def cost(one: Mapping[str, Any]) -> list[str]:
     """Return rates, with training on the same pairs if the system needs it, and once it is trained."""
-    rated = one["sets"].get(SPEED)
-    cells = ["-"] * 3
-    if rated:
-        alone = rated["cpu"] - rated["training"]
-        trained = rated["training"] > 0.05 * rated["cpu"]
-        cells = [f"{rated['pairs'] / max(rated[key], 0.01):,.0f}" for key in ("cpu", "wall")]
-        cells.append(f"{rated['pairs'] / alone:,.0f}" if trained and alone > 0.05 else "-")
-    start = [f"{one['start'][key]:.1f}" for key in ("cpu", "wall")]
-    return [one["title"], *cells, *start, shown(one["peak_mib"])]
+    rates = one["rates"]
+    whole = [round_["pairs"] / max(round_["cpu"], 0.01) for round_ in rates]
+    alone = [round_["cpu"] - round_["training"] for round_ in rates]
+    trained = any(round_["training"] > 0.05 * round_["cpu"] for round_ in rates) and min(alone) > 0.05
+    later = [round_["pairs"] / seconds for round_, seconds in zip(rates, alone, strict=True)] if trained else []
+    return [one["title"], spread(whole), spread(later), f"{one['start']:.1f}", shown(one["peak_mib"])]
+
+
+def spread(values: Sequence[float]) -> str:
+    """Show the median, the least and the greatest."""
+    if not values:
+        return "-"
+    return shown(Summary(median=statistics.median(values), low=min(values), high=max(values)))
 
 
 if __name__ == "__main__":

@@ -7,11 +7,11 @@ name of the variant; "forward" and "backward" are two directions, which the call
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
 import os
 import sys
 import tempfile
-import time
 from argparse import Namespace
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -187,13 +187,14 @@ class AwesomeAlign:
 
 
 class Vectors:
-    """Vectors of the word pieces of sentences, at one layer of a transformer."""
+    """Vectors of the word pieces of sentences, at one layer of a transformer. The layers above it are left out."""
 
     def __init__(self, folder: str, layer: int) -> None:
         from transformers import AutoModel, AutoTokenizer
 
         self.tokenizer = AutoTokenizer.from_pretrained(folder)
-        self.model, self.layer = AutoModel.from_pretrained(folder).eval(), layer
+        self.model = AutoModel.from_pretrained(folder).eval()
+        self.model.encoder.layer = self.model.encoder.layer[:layer]
 
     def of(self, sentences: Sequence[list[str]]) -> list[tuple[Any, list[int]]]:
         """Return the vectors [pieces, size] of each sentence, and the word of each piece."""
@@ -203,7 +204,7 @@ class Vectors:
             list(sentences), is_split_into_words=True, padding=True, truncation=True, return_tensors="pt"
         )
         with torch.no_grad():
-            hidden = self.model(**tokens, output_hidden_states=True).hidden_states[self.layer]
+            hidden = self.model(**tokens).last_hidden_state
         made = []
         for number in range(len(sentences)):
             places = [(k, word) for k, word in enumerate(tokens.word_ids(number)) if word is not None]
@@ -288,17 +289,21 @@ def main(job_file: str, out: str) -> None:
     job = json.loads(Path(job_file).read_text())
     system = KINDS[job["kind"]](job)
     done(system, [TOY], [])
-    start = {"cpu": cpu(), "wall": time.time() - job["begun"]}
-    sets = {name: measured(system, one["pairs"], one["text"]) for name, one in job["sets"].items()}
-    Path(out).write_text(json.dumps({"start": start, "sets": sets}))
+    report: dict[str, Any] = {"start": cpu()}
+    report["versions"] = {name: importlib.metadata.version(name) for name in job["packages"]}
+    report["sets"] = {name: measured(system, one["pairs"], one["text"]) for name, one in job["sets"].items()}
+    report["rates"] = [measured(system, pairs, []) for pairs in job["rates"]]
+    for one in report["rates"]:
+        del one["links"]
+    Path(out).write_text(json.dumps(report))
 
 
 def measured(system: Any, pairs: Sequence[Pair], text: Sequence[Pair]) -> dict[str, Any]:
     """Align a set. `text` is more of the same without links, for systems that are trained on what they align."""
-    cpu_before, wall_before = cpu(), time.perf_counter()
+    before = cpu()
     trained, found = done(system, pairs, text)
-    seconds = {"cpu": cpu() - cpu_before, "wall": time.perf_counter() - wall_before}
-    return {"pairs": len(pairs), "text": len(pairs) + len(text), "training": trained, **seconds, "links": found}
+    seconds = {"cpu": cpu() - before, "training": trained}
+    return {"pairs": len(pairs), "text": len(pairs) + len(text), **seconds, "links": found}
 
 
 def done(system: Any, pairs: Sequence[Pair], text: Sequence[Pair]) -> tuple[float, Found]:

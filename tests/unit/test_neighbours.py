@@ -12,6 +12,7 @@ SCRIPTS = Path(__file__).parents[2] / "scripts"
 sys.path.insert(0, str(SCRIPTS))
 
 import neighbours  # noqa: E402
+import neighbours_page  # noqa: E402
 from benchmarks import aligners  # noqa: E402
 
 from jacana_torch.types import Alignment  # noqa: E402
@@ -43,8 +44,9 @@ def test_two_directions_are_combined_in_two_ways_and_others_stay():
         "intersection": [(0, 0)],
         "grow-diag-final-and": [(0, 0), (1, 1)],
     }
-    found = neighbours.scores(gold, both, "sure")
-    assert found["intersection"] == pytest.approx({"precision": 100, "recall": 50, "f1": 200 / 3, "exact": 0})
+    found = neighbours.scores(gold, both, "sure")["intersection"]
+    expected = {"precision": 100, "recall": 50, "f1": 200 / 3, "exact": 0, "low": 200 / 3, "high": 200 / 3}
+    assert found == pytest.approx(expected)  # one pair: no other can be drawn
     assert neighbours.variants(gold, {"": [[[1, 0]]]})[""][0].links == [(1, 0)]
 
 
@@ -115,10 +117,40 @@ def test_what_did_not_run_is_in_the_table_with_what_installs_it():
 
 
 def test_rates_with_training_and_without_it():
-    rated = {"pairs": 1000, "cpu": 2.0, "wall": 4.0, "training": 1.5}
-    one = {"title": "counts", "sets": {"rate": rated}, "start": {"cpu": 0.1, "wall": 0.2}, "peak_mib": 51.0}
-    assert neighbours.costs(one) == ["counts", "500", "250", "2,000", "0.1", "0.2", "51"]
-    assert neighbours.costs({**one, "sets": {}})[1:4] == ["-", "-", "-"]
+    rates = [{"pairs": 1000, "cpu": cpu, "training": 1.5} for cpu in (2.0, 2.5, 1.75)]
+    one = {"title": "counts", "rates": rates, "start": 0.1, "peak_mib": 51.0}
+    assert neighbours.cost(one) == ["counts", "500 (400–571)", "2,000 (1,000–4,000)", "0.1", "51"]
+    for rate in rates:
+        rate["training"] = 0
+    assert neighbours.cost(one)[2] == "-"
+    assert neighbours.cost({**one, "rates": []})[1:3] == ["-", "-"]
     assert neighbours.settings(["simalign.layer=7", "simalign.tokens=word"]) == {
         "simalign": {"layer": 7, "tokens": "word"}
     }
+
+
+def test_the_page_is_filled_from_a_report():
+    found = {"precision": 90.0, "recall": 80.0, "f1": 84.7059, "exact": 50.0, "low": 80.0, "high": 89.96}
+    corpus = {"pairs": 12, "scores": {"inter": found}}
+    one = {
+        "title": "fast_align", "versions": {"thot": "3.5"}, "sets": {"some/geese.jsonl:all": corpus},
+        "rates": [{"pairs": 10, "cpu": 0.5, "training": 0}], "start": 0.25, "peak_mib": 99.4,
+    }  # fmt: skip
+    made = {
+        "date": "2026-01-02",
+        "cpu": "Z80",
+        "cores": 2,
+        "python": "3",
+        "versions": {"torch": "2"},
+        "load": [0.5],
+    }
+    report = {"machine": made, "systems": {"x": one, "y": {"failed": "it did"}}}
+    names = ("geese", "costs", "machine", "versions", "herons")
+    page = "".join(f"<!-- neighbours:{name} -->\nold {name}\n<!-- neighbours:end -->\n" for name in names)
+    filled = neighbours_page.filled(page, report)
+    assert "`some/geese.jsonl`, 12 pairs, all links:\n\n| system |" in filled
+    assert "| fast\\_align, inter | 90.00 | 80.00 | 84.71 | 80.0–90.0 | 50.00 |" in filled
+    assert "| fast\\_align | 20 (20–20) | - | 0.2 | 99.4 |" in filled
+    assert "Versions: thot 3.5." in filled and "2026-01-02, Z80" in filled
+    assert "old herons" in filled and "old costs" not in filled
+    assert neighbours_page.filled(filled, report) == filled
