@@ -12,9 +12,13 @@ author = "The jacana_torch maintainers"
 copyright = "2026, the jacana_torch maintainers. Apache 2.0"
 release = version = __version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.viewcode", "sphinx_copybutton", "generated"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.viewcode", "sphinx_copybutton", "generated"]
 exclude_patterns = ["_build"]
 nitpicky = False  # docstrings name types of NumPy and torch, whose inventories need a network
+
+nb_execution_mode = "force"  # a notebook is committed without outputs, and executed in every build
+nb_execution_raise_on_error = True
+nb_execution_timeout = 300
 
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 4
@@ -47,3 +51,4 @@ highlight_language = "none"
 
 linkcheck_ignore = [r"http://127\.0\.0\.1.*", r"http://align\.example\.org.*"]
 linkcheck_timeout = 20
+linkcheck_retries = 2

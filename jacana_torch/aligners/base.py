@@ -10,7 +10,7 @@
 | `FineTunable`       | learns from examples what differs from a trained model                       |
 | `Resumable`         | keeps its progress while it learns, so that it can go on after a kill        |
 | `Weighs`            | counts each training pair by its weight                                      |
-| `OneWay`            | aligns in one direction, and is told which                                   |
+| `OneWay`            | aligns in one direction, which it is given                                   |
 | `Directional`       | joins two directions by a symmetrizer that the caller may replace            |
 | `LinksOnly`         | is faster where nobody asks for confidences                                  |
 | `PosteriorOfCells`  | knows the probability of every possible link, not only of those that it chose |

@@ -86,7 +86,7 @@ class Sample:
                 object.__setattr__(self, name, usual(len(self.gold)))
 
     def real(self) -> Sample:
-        """Return the cells of the corpus's own pairs; of all pairs if none is."""
+        """Return the cells of the corpus's own pairs; of all pairs if all of them were made."""
         if self.made.all() or not self.made.any():
             return self
         kept = ~self.made

@@ -223,7 +223,7 @@ def aligned(
 
 
 def _least_for_f1(grid: Grid, probability: np.ndarray) -> np.ndarray:
-    """Return [C] how likely a link has to be for the highest expected F1 of its pair; above 1 if none is."""
+    """Return [C] how likely a link has to be for the highest expected F1 of its pair; above 1 without links."""
     least = np.empty(len(grid.n_source))
     for k, own in enumerate(np.split(probability, grid.cell_start[1:])):
         kept, last, _ = expected_f1_links(own[own >= UNLIKELY])

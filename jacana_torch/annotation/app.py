@@ -36,7 +36,7 @@ CHANGES = {"edit": ("cells",), "status": ("status", "note"), "undo": (), "redo":
 
 @dataclass(frozen=True)
 class Settings:
-    """What the page is told once, and the format of exports."""
+    """What the page gets once, and the format of exports."""
 
     file: str
     guidelines: str

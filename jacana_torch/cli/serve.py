@@ -133,7 +133,7 @@ def serve(arguments: argparse.Namespace, limits: Limits) -> int:
 
 
 def _warn_of_networks(host: str, secret: bool) -> None:
-    who = "whoever has the token and" if secret else "anyone who"
+    who = "everyone who has the token and" if secret else "anyone who"
     sys.stderr.write(
         f"jacana-torch: {host} is not this machine alone: {who} can reach it can use this server, "
         "and nothing is encrypted\n"

@@ -83,8 +83,8 @@ def unsettled(g: Geometry, cells: np.ndarray, posterior: np.ndarray) -> np.ndarr
 def expected_f1_links(posteriors: Sequence[float] | np.ndarray) -> tuple[int, float, float]:
     """Return how many of the likeliest links to keep for the highest expected F1, were links independent.
 
-    Also returns the probability of the least likely link that is kept (1.0 if none is) and the expected F1: keep
-    all links with at least that probability. F1 is 0 where there are no links to find, as in `evaluate`.
+    Also returns the probability of the least likely link that is kept (1.0 if there is none) and the expected F1:
+    keep all links with at least that probability. F1 is 0 where there are no links to find, as in `evaluate`.
     """
     # E[F1 of the k likeliest] = sum over h of P(h of them are gold) 2 h E[1 / (k + h + gold links of the rest)]:
     # the rest grows one by one from the least likely (Ye et al. 2012) while k shrinks, all h at once.

@@ -65,7 +65,7 @@ def server(app: Application, limits: Limits) -> uvicorn.Server:
         ws="none",
         lifespan="on",
         log_config=None,
-        log_level="error",  # whoever sends bad requests would fill the log
+        log_level="error",  # bad requests would fill the log
         access_log=False,
         backlog=AT_ONCE,
         server_header=False,

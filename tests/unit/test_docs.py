@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -9,6 +10,7 @@ import sys
 from fnmatch import fnmatch
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote
 
 import pytest
@@ -55,7 +57,8 @@ def test_every_page_is_in_the_table_of_contents():
     listed = re.findall(
         r"^/?([^\s:`]+)$", "\n".join(re.findall(r"```{toctree}(.*?)```", index, re.DOTALL)), re.MULTILINE
     )
-    pages = {path.relative_to(ROOT / "docs").with_suffix("").as_posix() for path in (ROOT / "docs").rglob("*.md")}
+    files = [path for ending in ("md", "ipynb") for path in (ROOT / "docs").rglob(f"*.{ending}")]
+    pages = {path.relative_to(ROOT / "docs").with_suffix("").as_posix() for path in files}
     for name in pages - {"index"}:
         assert "_build" in name or any(fnmatch(name, pattern) for pattern in listed), f"docs/index.md: {name}"
 
@@ -108,6 +111,21 @@ def test_the_python_of_the_readme_runs(tmp_path):
     assert page.run(block) == "" and page.printed.startswith("0-2 1-3 2-4")
 
 
+NOTEBOOKS = sorted((ROOT / "docs" / "tutorials").glob("*.ipynb"))
+
+
+def code_cells(path: Path) -> list[dict[str, Any]]:
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    return [cell for cell in cells if cell["cell_type"] == "code"]
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=named)
+def test_a_notebook_is_committed_without_outputs(path):
+    found = code_cells(path)
+    assert len(found) > 3
+    assert all(cell["outputs"] == [] and cell["execution_count"] is None for cell in found)
+
+
 @pytest.fixture(scope="module")
 def site(tmp_path_factory) -> Path:
     pytest.importorskip("sphinx")
@@ -148,6 +166,16 @@ def test_every_link_within_the_site_leads_somewhere(site):
             target = (path.parent / file.partition("?")[0]).resolve() if file else path
             assert target.exists(), (path.name, lead)
             assert not place or target not in found or place in found[target].places, (path.name, lead)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=named)
+def test_the_site_shows_what_the_cells_of_a_notebook_return(site, path):
+    page = (site / "tutorials" / f"{path.stem}.html").read_text(encoding="utf-8")
+    assert page.count('class="cell docutils container"') == len(code_cells(path))
+    assert page.count('class="cell_output docutils container"') == len(code_cells(path))
+    assert 'data-link="1-10"' in page if path.stem == "look" else "P 100.00  R 100.00  F1 100.00" in page
+    assert "stderr" not in page
 
 
 @pytest.mark.slow
