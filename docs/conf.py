@@ -13,7 +13,7 @@ copyright = "2026, the jacana_torch maintainers. Apache 2.0"
 release = version = __version__
 
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.viewcode", "sphinx_copybutton", "generated"]
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "jupyter_execute"]  # the latter: what the notebooks returned in the last build
 nitpicky = False  # docstrings name types of NumPy and torch, whose inventories need a network
 
 nb_execution_mode = "force"  # a notebook is committed without outputs, and executed in every build

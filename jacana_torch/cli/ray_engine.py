@@ -64,7 +64,7 @@ class _Actor:
 def run_on_ray(
     job: AlignsBlock, blocks: Sequence[Block], workers: int | None, address: str | None
 ) -> Iterator[Done]:
-    """Do blocks on a cluster, and yield what became of each, in the order in which they end."""
+    """Align blocks on a cluster, and yield the outcome of each, in the order in which they end."""
     if not blocks:
         return
     try:
