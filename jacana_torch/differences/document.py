@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ..model.model import Model
 
 NEEDED = 0.35  # share of the words' weight that has to be aligned for two sentences to belong together
-NEEDED_MOVED = 0.55  # of sentences that are not in the order of the text
+NEEDED_MOVED = 0.5  # of sentences that are not in the order of the text
 _MOST_CANDIDATES = 4  # of each sentence, by the words that both have
 _LEAST_SHARED = 0.12  # of their weight, for candidates
 _MOST_REPEATED = 20  # places of a repeated sentence, before and after, that it may be paired with
@@ -192,7 +192,9 @@ def _paired(
     shared = np.zeros(len(left)), np.zeros(len(right))
     for block in same:
         total = 2 * float(sum(weights[0][i].sum() for i in range(block[0], block[1])))
-        scores[block], moved[block] = (1 - NEEDED) * total, (1 - NEEDED_MOVED) * total
+        scores[block] = (1 - NEEDED) * total
+        if any(map(_has_words, weights[0][block[0] : block[1]])):
+            moved[block] = (1 - NEEDED_MOVED) * total
     for block, alignment in found.items():
         source = np.concatenate(weights[0][block[0] : block[1]])
         target = np.concatenate(weights[1][block[2] : block[3]])
@@ -202,7 +204,8 @@ def _paired(
         )
         total = source.sum() + target.sum()
         scores[block] = float(sum(linked) - NEEDED * total)
-        moved[block] = float(sum(linked) - NEEDED_MOVED * total)
+        if _has_words(source) and _has_words(target):
+            moved[block] = float(sum(linked) - NEEDED_MOVED * total)
         for side, k, own, words in ((0, block[0], linked[0], source), (1, block[2], linked[1], target)):
             if block[1] - block[0] == block[3] - block[2] == 1:
                 shared[side][k] = max(shared[side][k], own / words.sum())
@@ -211,6 +214,11 @@ def _paired(
 
 def _weight(word: str) -> float:
     return weight(word) if any(map(str.isalnum, word)) else _PUNCTUATION
+
+
+def _has_words(weights: np.ndarray) -> bool:
+    """Whether a sentence is more than punctuation, which does not move."""
+    return bool((weights > _PUNCTUATION).any())
 
 
 def _span(forms: Sequence[tuple[str, ...]], first: int, last: int) -> tuple[str, ...]:
@@ -338,9 +346,8 @@ def _edits(
     else:
         own = edits(source.tokens, target.tokens, alignment.sure, alignment.confidence, cells.get(block))
     if some.kind == "moved":
-        inner = [edit for edit in own if edit.kind != "keep"]
         whole = Edit("move", (0, len(source)), (0, len(target)), str(source), str(target), "", _mean(alignment))
-        return [whole, *inner], "moved"
+        return [whole, *own], "moved"
     return own, some.kind
 
 

@@ -10,7 +10,9 @@ from ..types import Sentence
 _END = frozenset(".?!…") | {"...", "?!", "!!", "。"}
 _CLOSING = frozenset(")]}\"'”’»''") | {"''", "”", "’"}
 _OPENING = frozenset("([{\"'“‘«-–—•*#") | {"``"}
-_BREAK = re.compile(r"\n[ \t]*\n|\n(?=[ \t]*(?:[-*•#>]|\d+[.)])[ \t])|\f")
+_ITEM = re.compile(r"[ \t]*(?:[-*•>]|\d+[.)])[ \t]")
+_ALONE = re.compile(r"[ \t]*(?:#{1,6}[ \t]|\|)")  # headings and rows of tables
+_FENCES = ("```", "~~~")
 _LONGEST = 400  # tokens: a longer run without a full stop is cut, as aligning takes quadratic memory
 
 
@@ -18,14 +20,15 @@ def sentences(text: str) -> list[Sentence]:
     """Return the sentences of a text; the offsets of their tokens count characters of the whole text.
 
     A sentence ends after a full stop, a question or exclamation mark, with quotes and brackets that close after
-    it, if no lower-case word follows; and at a blank line or a new item of a list.
+    it, if no lower-case word follows; and at a blank line or a new item of a list. In Markdown, a heading, a row
+    of a table and a line of code are sentences.
 
     >>> [str(s) for s in sentences('He left. "Why?" she asked. Mr. Ito (from 3 p.m.) stayed.')]
     ['He left .', '" Why ? "', 'she asked .', 'Mr. Ito ( from 3 p.m. ) stayed .']
     """
     places = spans(text)
     tokens = [text[start:end] for start, end in places]
-    breaks = {match.start() for match in _BREAK.finditer(text)}
+    breaks = _breaks(text)
     found: list[Sentence] = []
     begin = 0
     for k in range(len(tokens)):
@@ -34,6 +37,22 @@ def sentences(text: str) -> list[Sentence]:
             begin = k + 1
     if begin < len(tokens):
         found.append(Sentence(tokens[begin:], offsets=places[begin:]))
+    return found
+
+
+def _breaks(text: str) -> set[int]:
+    """Ends of lines at which a sentence ends, whatever its words."""
+    found = {match.start() for match in re.finditer("\f", text)}
+    start, alone, code = 0, False, False
+    for line in text.split("\n"):
+        before = alone
+        fence = line.lstrip()[:3] if line.lstrip().startswith(_FENCES) else ""
+        alone = code or bool(fence) or _ALONE.match(line) is not None
+        if start and (before or alone or not line.strip() or _ITEM.match(line)):
+            found.add(start - 1)
+        if fence and line.count(fence) == 1:
+            code = not code
+        start += len(line) + 1
     return found
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from .edits import Edit
@@ -10,7 +11,7 @@ from .edits import Edit
 if TYPE_CHECKING:
     from .document import Diff, Piece
 
-# kind: what stands before and after the words, and the colour of a terminal
+Mark = tuple[str, str, str]  # what stands before and after the words, and the colour of a terminal
 _OLD, _NEW = ("[-", "-]", "31"), ("{+", "+}", "32")
 _FROM, _TO = ("[<", "<]", "35"), ("{>", ">}", "36")
 _AROUND = 1  # unchanged sentences shown before and after a changed one
@@ -22,26 +23,54 @@ def words(found: Diff, color: bool = False) -> str:
     at = 0  # in the second text
     for piece in found.pieces:
         if not piece.paired.target:
-            gone = found.a[slice(*_whole(piece, 0))]
-            out.append(
-                ("" if not out or out[-1].endswith(("\n", " ")) else " ") + _marked(gone, _OLD, color) + " "
-            )
+            out.append(_gone(found.a, _whole(piece, 0), begun=at > 0, color=color))
             continue
         start, end = _whole(piece, 1)
         out.append(found.b[at:start])
-        if piece.paired.kind == "moved":
-            out.append(_marked(found.b[start:end], _TO, color))
-        else:
-            out.append("".join(_inside(found, piece, start, end, color)))
+        plain = _TO if piece.paired.kind == "moved" else None
+        out += _joined(_inside(found, piece, start, end), plain, color)
         at = end
     out.append(found.b[at:])
     return "".join(out)
 
 
-def _inside(found: Diff, piece: Piece, start: int, end: int, color: bool) -> Iterator[str]:
-    """The text of one piece, with the changed words marked."""
+def _gone(text: str, place: tuple[int, int], begun: bool, color: bool) -> str:
+    """A deleted sentence, with the space before it, which puts it on a line of its own if it had one.
+
+    Unless anything of the second text was written yet: then the space after it.
+    """
+    marked = _marked(text[slice(*place)], _OLD, color)
+    if begun:
+        first = place[0]
+        while first and text[first - 1].isspace():
+            first -= 1
+        return (text[first : place[0]] or " ") + marked
+    last = place[1]
+    while last < len(text) and text[last].isspace():
+        last += 1
+    return marked + (text[place[1] : last] or " ")
+
+
+def _joined(parts: Iterable[tuple[str, Mark | None]], plain: Mark | None, color: bool) -> Iterator[str]:
+    """The parts with their marks; neighbours without a mark together, marked as `plain`."""
+    for mark, some in groupby(parts, key=lambda part: part[1]):
+        texts = [text for text, _ in some]
+        if mark is not None:
+            yield from (_marked(text, mark, color) for text in texts)
+            continue
+        text = "".join(texts)
+        words = text.strip()
+        if plain is not None and words:
+            before, after = text.split(words)
+            text = before + _marked(words, plain, color) + after
+        yield text
+
+
+def _inside(found: Diff, piece: Piece, start: int, end: int) -> Iterator[tuple[str, Mark | None]]:
+    """The text of one piece in parts, and how its changed words are marked."""
+    whole = piece.paired.kind == "moved"  # its first edit is the sentence
     at = start
-    for edit in piece.edits:
+    for edit in piece.edits[whole:]:
         source, target = found.places(piece, edit)
         old = "" if source is None else found.a[slice(*source)]
         if edit.reason == "space":
@@ -49,27 +78,28 @@ def _inside(found: Diff, piece: Piece, start: int, end: int, color: bool) -> Ite
         if target is not None:
             if target[0] < at:
                 continue
-            yield found.b[at : target[0]]
+            yield found.b[at : target[0]], None
             new = found.b[slice(*target)]
             at = target[1]
         if edit.kind == "keep":
-            yield new
+            yield new, None
         elif edit.kind == "move":
-            yield _marked(new, _TO, color)
+            yield new, _TO
         elif edit.kind == "insert":
-            yield _marked(new, _NEW, color)
+            yield new, _NEW
         elif edit.kind == "substitute":
-            yield _marked(old, _OLD, color) + _marked(new, _NEW, color)
+            yield old, _OLD
+            yield new, _NEW
         else:
             if at > start:
-                yield " "
-            yield _marked(old, _OLD, color)
+                yield " ", None
+            yield old, _OLD
             if at == start:
-                yield " "
-    yield found.b[at:end]
+                yield " ", None
+    yield found.b[at:end], None
 
 
-def _marked(text: str, mark: tuple[str, str, str], color: bool) -> str:
+def _marked(text: str, mark: Mark, color: bool) -> str:
     before, after, number = mark
     if not color:
         return f"{before}{text}{after}"

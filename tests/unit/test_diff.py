@@ -53,7 +53,14 @@ def test_sentences_end_where_readers_see_it():
     ]
 
 
-@given(st.text(alphabet="aB .?!\"'\n-(“”1", max_size=40))
+def test_markdown_is_split_where_its_lines_end():
+    text = "## Use\nRun\nnow:\n```sh\nls a\ncd b\n```\nIt ends.\n| a | b |\n| c | d |\nAn ```end``` is\r\n\r\nnear"
+    said = [text[s.offsets[0][0] : s.offsets[-1][1]] for s in splitting.sentences(text)]
+    code, rows = ["```sh", "ls a", "cd b", "```"], ["| a | b |", "| c | d |"]
+    assert said == ["## Use", "Run\nnow:", *code, "It ends.", *rows, "An ```end``` is", "near"]
+
+
+@given(st.text(alphabet="aB .?!\"'\n-(“”1`|#", max_size=40))
 def test_sentences_hold_every_token_once(text):
     places = [place for s in splitting.sentences(text) for place in s.offsets]
     assert places == splitting.spans(text)
@@ -169,6 +176,17 @@ def test_text_and_unified(found):
     lines = found.to_unified().splitlines()
     assert lines[0] == "@@ -1 +1 @@" and "-Nobody objected." in lines and ">Boats leave every hour." in lines
     assert jt.diff(OLD, OLD, "core").to_unified() == "" and jt.diff(OLD, OLD, "core").to_text() == OLD
+
+
+def test_what_moved_shows_its_changes_and_what_is_gone_its_line(core):
+    kept = "The mayor opened the exhibition on Sunday.\nTwo trains collided outside the tunnel.\n"
+    found = jt.diff(
+        f"Old title\n\nThe bakery sells bread in May.\n{kept}", f"{kept}The bakery sold bread in May.\n", core
+    )
+    assert found.to_text() == f"[-Old title-]\n\n{kept}{{>The bakery>}} [-sells-]{{+sold+}} {{>bread in May.>}}\n"
+    assert "A 2 3|||R:MORPH|||sold|||" in found.to_m2() and found.to_m2().count("\nA ") == 4
+    back = jt.diff(f"{kept}- an item\n\nNobody\n", f"{kept}", core)
+    assert back.to_text() == f"{kept[:-1]}\n[-- an item-]\n\n[-Nobody-]\n"
 
 
 def test_the_page_escapes_and_needs_nothing_else(core):
