@@ -1,7 +1,7 @@
 """The journal on disk: events are added at its end, and an event counts when it has reached the disk.
 
-The file is never rewritten. A line that a killed process left unfinished was never answered for, and is cut off
-when the journal is opened again.
+The file is never rewritten. A line that a killed process left without its end was never answered for, and is cut
+off when the journal is opened again. Any other damage is an error, and a file that is no journal is left alone.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import stat
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
@@ -66,6 +67,8 @@ class Journal:
                 f"{path}: cannot be written ({error.strerror}): name another place with --journal"
             ) from None
         try:
+            if not stat.S_ISREG(os.fstat(self._file).st_mode):
+                raise ConfigError(f"{path}: is no ordinary file: name another place with --journal")
             if try_lock(self._file) is False:
                 raise ConfigError(f"{path}: another process is annotating with this journal: end it first")
             self._open(wanted)
@@ -77,9 +80,13 @@ class Journal:
         with closing(Source(self.path)) as source:
             found = folded(source)
         self.state, self._size = found.state, found.size
+        content = self.path.read_bytes()
+        if content.startswith(b"\x1f\x8b"):
+            raise ConfigError(f"{self.path}: is packed by gzip: unpack it first, as events are added to it")
+        if found.header is None and not _line(wanted.line()).startswith(content):
+            raise ConfigError(f"{self.path}: is no journal, and stays as it is: name another place with --journal")
         if found.header is not None:
             _check(found.header, wanted, self.path)
-            content = self.path.read_bytes()
             if len(content) < self._size:  # only the last line end is missing
                 self._size = len(content)
                 self._write(b"\n")

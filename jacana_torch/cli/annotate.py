@@ -97,6 +97,9 @@ def run(arguments: argparse.Namespace) -> int:
                 f"{option} {place} is the annotated file itself, which is never changed: name another"
             )
     if arguments.export is not None:
+        if arguments.export != "-" and path.exists() and os.path.exists(arguments.export):
+            if os.path.samefile(path, arguments.export):
+                raise ConfigError(f"--export {arguments.export} is the journal itself: name another file")
         return _export(arguments, examples, path, header)
     return _annotate(arguments, examples, path, header)
 

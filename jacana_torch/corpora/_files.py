@@ -59,6 +59,7 @@ class Source:
         self.record: Row | None = None  # of tables: one without values, for its columns
         self.rows: tuple[int, int] | None = None  # the only ones to read, of formats that have rows
         self.share: float | None = None  # how much has been read, if the reader knows better
+        self.unended = False  # whether the last line lacks its end, once it has been read
         self._opened: IO[bytes] | None = None
         self._read: Callable[[int], bytes]
         self.name = name_of(source, "<stdin>")
@@ -167,6 +168,7 @@ class Source:
                     yield self.line, line
                 number += len(lines)
         if last := b"".join(parts):
+            self.unended = True
             self.line = number
             yield number, last
 

@@ -2,7 +2,7 @@
 
 The first line says which file is annotated; the others are events (`_annotations.py`). Read as a corpus, a journal
 gives the pairs that were accepted, in the order of the file. Where annotators disagree, adjudicated work counts;
-without any, the pair is an error. A last line that a killed process left unfinished is ignored.
+without any, the pair is an error. A last line that a killed process left without its end is ignored.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def folded(source: Source) -> Folded:
     out = Folded(None, Annotations(), 0, {})
     lines = [numbered for numbered in source.lines() if numbered is not None]
     for number, raw in lines:
-        last = number == len(lines)
+        last = number == len(lines) and source.unended
         try:
             text = source.decode(number, raw)
         except CorpusError:

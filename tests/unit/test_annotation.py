@@ -265,10 +265,13 @@ def test_exports_in_any_format_leave_the_file_alone(session, tmp_path, cli):
         (["FILE", "--annotator", "ann", "a\tb"], "--annotator: the name of an annotator has 1 to 60 letters"),
         (["FILE", "--export", "FILE"], "is the annotated file itself, which is never changed"),
         (["FILE", "--journal", "no/such/folder"], "no/such/folder: cannot be written"),
+        (["FILE", "--journal", "JOURNAL", "--export", "JOURNAL", "--to", "jsonl"], "is the journal itself"),
     ],
 )
 def test_mistakes(options, message, tmp_path, cli):
     (tmp_path / "pairs.txt").write_text(TEXT)
-    given_options = [str(tmp_path / "pairs.txt") if one == "FILE" else one for one in options]
+    (tmp_path / "journal").touch()
+    names = {"FILE": str(tmp_path / "pairs.txt"), "JOURNAL": str(tmp_path / "journal")}
+    given_options = [names.get(one, one) for one in options]
     code, _, said = cli("annotate", *given_options, "--port", "0")
     assert code == 2 and message in said

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import os
 import resource
 
 import pytest
@@ -167,10 +169,37 @@ def test_what_the_disk_does_not_take_does_not_count(journal):
     assert read(journal, HEADER).people["ann"].works[0].sure == {(0, 1)}
 
 
-def test_damage_in_the_middle_is_an_error_with_its_line(journal):
-    journal.write_bytes(journal.read_bytes().replace(b'"cells"', b'"sells"'))
-    with pytest.raises(CorpusError, match=r"journal:4: no 'cells' among the keys"):
-        Journal(journal, HEADER)
+@pytest.mark.parametrize(
+    ("was", "now", "message"),
+    [
+        (b'"cells"', b'"sells"', r"journal:4: no 'cells' among the keys"),
+        (b'"cells"', b'"cells', r"journal:4: broken JSON"),
+        (b"accepted", b"accepte\xff", r"journal:6: byte 0xff"),  # of the last line, which has its end
+        (b'accepted"', b"accepted", r"journal:6: broken JSON"),
+    ],
+)
+def test_damage_is_an_error_with_its_line_and_changes_nothing(journal, was, now, message):
+    journal.write_bytes(content := journal.read_bytes().replace(was, now))
+    for opened in (Journal, read):
+        with pytest.raises(CorpusError, match=message):
+            opened(journal, HEADER)
+    assert journal.read_bytes() == content
+
+
+@pytest.mark.parametrize("content", [b"my only copy", b"my copy\n", b"\n\n", b"{}", b"\xff", gzip.compress(b"{}")])
+def test_a_file_that_is_no_journal_is_left_alone(tmp_path, content):
+    path = tmp_path / "notes.txt"
+    path.write_bytes(content)
+    with pytest.raises((ConfigError, CorpusError)):
+        Journal(path, HEADER)
+    assert path.read_bytes() == content
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: os.symlink(os.devnull, path), os.mkdir])
+def test_a_journal_is_an_ordinary_file(tmp_path, make):
+    make(tmp_path / "journal")
+    with pytest.raises(ConfigError, match=r"journal: (is no ordinary file|cannot be written)"):
+        Journal(tmp_path / "journal", HEADER)
 
 
 # ---- reading a journal as a corpus
