@@ -25,6 +25,14 @@ def checked_layers(network: nn.Module, layers: Sequence[int]) -> tuple[int, ...]
     return tuple(found)
 
 
+def cut(network: nn.Module, deepest: int) -> nn.Module:
+    """Leave out the layers above the deepest one that is read, in place, where layers are stacked as in BERT."""
+    stack = dict(network.named_modules()).get("encoder.layer")
+    if isinstance(stack, nn.ModuleList) and len(stack) == int(network.config.num_hidden_layers):  # type: ignore[union-attr, arg-type]
+        del stack[max(deepest, 1) :]
+    return network
+
+
 def word_vectors(
     network: nn.Module, pairs: Sequence[Sequence[Window]], n_words: Sequence[int], layers: Sequence[int]
 ) -> list[Tensor]:

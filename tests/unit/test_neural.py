@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import itertools
 import sys
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -451,3 +452,30 @@ def test_the_error_for_damaged_weights_names_them(trained):
         other.restore({**state, name: wrong})
         with pytest.raises(ModelError, match=name):
             full(other)
+
+
+def test_the_loss_counts_each_pair_by_its_weight(trained):
+    """With weights, the loss is the weighted sum of the losses of single pairs, over their number."""
+    network = copy.deepcopy(trained.networks[0]).double().eval()
+    weights = (0.5, 3.0, 1.0)
+    alone = []
+    for e in TRAINING[:3]:
+        batch = batch_of(trained, [e])
+        alone.append(float(mean_loss(network(batch), [gold_of(e.gold, "monotone")], batch.inside, 0.5).detach()))
+    batch = batch_of(trained, TRAINING[:3])
+    gold = [gold_of(e.gold, "monotone", w) for e, w in zip(TRAINING[:3], weights, strict=True)]
+    found = float(mean_loss(network(batch), gold, batch.inside, 0.5).detach())
+    assert found == pytest.approx(np.dot(weights, alone) / 3)
+    assert found != pytest.approx(sum(alone) / 3)
+
+
+def test_training_reads_the_weights_of_examples():
+    """Copies of all pairs without links keep the network from linking, unless they count next to nothing."""
+    wrong = [replace(e, gold=Alignment(e.gold.n_source, e.gold.n_target, frozenset())) for e in TRAINING]
+    settings = {"epochs": 8, "batch_pairs": 12, "dropout": 0.0}
+    found = {}
+    for weight in (1e-6, 10.0):
+        made = aligner(**settings)
+        made.fit([*TRAINING, *(replace(e, weight=weight) for e in wrong)])
+        found[weight] = sum(p.sum() for p in made.probabilities([e.pair for e in HELD_OUT]))
+    assert found[1e-6] > 2 * found[10.0]

@@ -120,5 +120,5 @@ def _link_posteriors(layout: Layout, flat: Sequence[Tensor]) -> Tensor:
 
 
 def chain_loss(scores: ChainScores, paths: Sequence[np.ndarray], cost: float) -> Tensor:
-    """The softmax-margin loss of gold paths, summed over the batch."""
-    return softmax_margin(*scores, paths, cost, cost).sum()
+    """[B] the softmax-margin loss of gold paths."""
+    return softmax_margin(*scores, paths, cost, cost)

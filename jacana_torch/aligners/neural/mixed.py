@@ -9,11 +9,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from itertools import compress
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
 
 from ...errors import ConfigError
+from ...features.words import numbered
 from ...types import Alignment, Example, SentencePair
 from ...util.build import Inside, Items, Seed, Within
 from ..bidirectional import Bidirectional
@@ -55,6 +57,7 @@ class Mixed:
 
     keeps_progress: ClassVar[bool] = True
     splits_pairs: ClassVar[bool] = True
+    weighs_examples: ClassVar[bool] = True  # its chains are Crf, which do
 
     def __post_init__(self) -> None:
         if not isinstance(self.network, Neural):
@@ -121,11 +124,12 @@ class Mixed:
         log.info("the network (forward) and the linear chains (backward) combined: %s", self.combination)
 
     def _splits(self, examples: Sequence[Example]) -> Iterator[tuple[list[Example], list[Example]]]:
-        order = np.random.default_rng(self.seed).permutation(len(examples))
+        """Split examples into those to train on and those held out; those of one group stay together."""
+        group = numbered([(e.group, k if e.group is None else 0) for k, e in enumerate(examples)])[1]
+        order = np.random.default_rng(self.seed).permutation(int(group.max()) + 1)
         for fold in range(self.folds):
-            held_out = np.sort(order[fold :: self.folds])
-            rest = np.setdiff1d(order, held_out)
-            yield [examples[k] for k in rest], [examples[k] for k in held_out]
+            inside = np.isin(group, order[fold :: self.folds])
+            yield list(compress(examples, ~inside)), list(compress(examples, inside))
 
     def _untrained(self, phase: Checkpoint) -> Mixed:
         """An untrained aligner of the same settings, but of one network, which stands for several."""

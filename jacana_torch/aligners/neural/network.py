@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ...encoders.encoder_network import adapt, checked_layers, fold, word_vectors
+from ...encoders.encoder_network import adapt, checked_layers, cut, fold, word_vectors
 from ...encoders.pieces import Window
 from ...features.api import EdgeFamily
 from .grid_chains import Chains, ChainScores, line
@@ -56,6 +56,7 @@ class Contextual(nn.Module):
         """`rank` is that of the adapters; 0 freezes the encoder, and None trains all its weights."""
         super().__init__()
         self.layers = checked_layers(encoder, layers)
+        encoder = cut(encoder, max(self.layers))
         if rank is None:
             encoder.requires_grad_(True)
         self.encoder = adapt(encoder, rank) if rank else encoder
@@ -138,8 +139,17 @@ class GridNetwork(nn.Module):
             self.alone.bias.fill_(math.log(_LINKED / (1 - _LINKED)))
 
     def forward(self, batch: Batch) -> Output:
-        h = self.values(self.seen(batch)) + self.marks(batch.marks).sum(3)
-        return self.judged(h, batch.inside, batch.sizes)
+        return self.judged(self.first(batch), batch.inside, batch.sizes)
+
+    def cells(self, batch: Batch) -> Tensor:
+        """[B, M, N] the log-odds of each cell by itself, without the chains' potentials."""
+        alone: Tensor = self.alone(self.hidden(self.first(batch), batch.inside)).squeeze(3)
+        return alone
+
+    def first(self, batch: Batch) -> Tensor:
+        """[B, M, N, width] the first vector of each cell."""
+        first: Tensor = self.values(self.seen(batch)) + self.marks(batch.marks).sum(3)
+        return first
 
     def seen(self, batch: Batch) -> Tensor:
         """[B, M, N, channels] what the network reads of each cell: feature columns, and the encoder's view."""
@@ -149,12 +159,17 @@ class GridNetwork(nn.Module):
 
     def judged(self, h: Tensor, inside: Tensor, sizes: list[tuple[int, int]]) -> Output:
         """Score cells, given the first vector of each [B, M, N, width]."""
+        h = self.hidden(h, inside)
+        forward, backward = self.chains(h, inside, sizes)
+        return Output(forward, backward, self.alone(h).squeeze(3))
+
+    def hidden(self, h: Tensor, inside: Tensor) -> Tensor:
+        """[B, M, N, width] the last vector of each cell, given the first."""
         h = self.dropout(h) * inside
         for block in self.blocks:
             h = block(h, inside)
-        h = self.norm(h)
-        forward, backward = self.chains(h, inside, sizes)
-        return Output(forward, backward, self.alone(h).squeeze(3))
+        last: Tensor = self.norm(h)
+        return last
 
     def read(self, batch: Batch) -> list[Encoded]:
         """The encoder's output for each pair; empty without an encoder."""

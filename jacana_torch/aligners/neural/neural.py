@@ -111,6 +111,7 @@ class Neural:
 
     keeps_progress: ClassVar[bool] = True
     splits_pairs: ClassVar[bool] = True
+    weighs_examples: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_bounds(Neural, vars(self))
@@ -173,7 +174,7 @@ class Neural:
         inputs = self._inputs(pairs)
         if fresh:
             self.columns.measure(inputs)
-        training = Training(self, inputs, [e.gold for e in examples if e.gold is not None], dev, watch)
+        training = Training(self, inputs, examples, dev, watch)
         networks = self._made()
         report = training.run(networks, checkpoint)
         self._fold(networks)
@@ -244,7 +245,13 @@ class Neural:
             of_networks = []
             for network, read_ in zip(networks, of_encoders, strict=True):
                 own = replace(batch, encoded=[read_[k] for k in places] if read_ else ())
-                of_networks.append(link_probabilities(network.eval()(own), self.judge))
+                network.eval()
+                alone = self.judge == "cells"
+                of_networks.append(
+                    torch.sigmoid(network.cells(own).double())
+                    if alone
+                    else link_probabilities(network(own), self.judge)
+                )
             mean = torch.stack(of_networks).mean(0).cpu().numpy()
             if not np.isfinite(mean).all():
                 raise ModelError(

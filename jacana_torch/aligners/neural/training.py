@@ -34,12 +34,16 @@ BEST = "best."  # begins the names of the best weights in a checkpoint
 
 
 class Gold(NamedTuple):
-    """The targets of a pair: the states of either side's tokens, all links [M, N], and how many no state holds."""
+    """The targets of a pair: the states of either side's tokens, all links [M, N], and how many no state holds.
+
+    `weight` is how much the pair counts.
+    """
 
     forward: np.ndarray
     backward: np.ndarray
     links: np.ndarray
     dropped: int
+    weight: float = 1.0
 
 
 class _Given(NamedTuple):
@@ -50,12 +54,12 @@ class _Given(NamedTuple):
     share: float
 
 
-def gold_of(gold: Alignment, policy: str) -> Gold:
+def gold_of(gold: Alignment, policy: str, weight: float = 1.0) -> Gold:
     """The targets of an alignment. `policy` chooses the state of a token that has several links."""
     forward, backward = gold_states(gold, policy).states, gold_states(gold.flip(), policy).states
     held = {(i, s - 1) for i, s in enumerate(forward.tolist()) if s}
     held |= {(s - 1, j) for j, s in enumerate(backward.tolist()) if s}
-    return Gold(forward, backward, matrix_of(gold), len(gold.sure - held))
+    return Gold(forward, backward, matrix_of(gold), len(gold.sure - held), weight)
 
 
 def matrix_of(gold: Alignment) -> np.ndarray:
@@ -67,16 +71,16 @@ def matrix_of(gold: Alignment) -> np.ndarray:
 
 
 def mean_loss(output: Output, gold: Sequence[Gold], inside: Tensor, cost: float) -> Tensor:
-    """The softmax-margin loss of both chains and the cross-entropy of single cells, averaged over pairs."""
-    total = inside.new_zeros(())
-    total = total + chain_loss(output.forward, [g.forward for g in gold], cost)
+    """The softmax-margin loss of both chains and the cross-entropy of single cells, weighted, per pair."""
+    weight = inside.new_tensor([g.weight for g in gold])
+    total = chain_loss(output.forward, [g.forward for g in gold], cost)
     total = total + chain_loss(output.backward, [g.backward for g in gold], cost)
     links = np.zeros(output.alone.shape, np.float32)
     for k, one in enumerate(gold):
         links[k, : one.links.shape[0], : one.links.shape[1]] = one.links
     target = torch.from_numpy(links).to(output.alone)
     alone = nn.functional.binary_cross_entropy_with_logits(output.alone, target, reduction="none")
-    return (total + ALONE * (alone * inside.squeeze(3)).sum()) / len(gold)
+    return ((total + ALONE * (alone * inside.squeeze(3)).sum((1, 2))) * weight).sum() / len(gold)
 
 
 @dataclass
@@ -123,11 +127,11 @@ def fill(network: GridNetwork, weights: State) -> None:
 
 @dataclass
 class Training:
-    """A training run of the networks of `aligner`, on inputs and their gold alignments."""
+    """A training run of the networks of `aligner`, on the inputs of examples, all of which have gold links."""
 
     aligner: Neural
     inputs: Sequence[Inputs]
-    gold: Sequence[Alignment]
+    examples: Sequence[Example]
     dev: Sequence[Example] = ()
     watch: Watcher | None = None
     _targets: list[Gold] = field(init=False, repr=False)
@@ -135,13 +139,14 @@ class Training:
     _prepared: Prepared | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        self._targets = [gold_of(one, self.aligner.policy) for one in self.gold]
+        policy = self.aligner.policy
+        self._targets = [gold_of(e.gold, policy, e.weight) for e in self.examples if e.gold is not None]
         self.dev = [e for e in self.dev if e.gold is not None]
 
     def run(self, networks: Sequence[GridNetwork], checkpoint: Checkpoint = UNKEPT) -> TrainingReport:
         """Train each network from its own seed, and have the aligner keep the weights, also on Ctrl-C."""
         aligner = self.aligner
-        total = sum(len(one.sure) for one in self.gold)
+        total = sum(len(e.gold.sure) for e in self.examples if e.gold is not None)
         report = TrainingReport(dropped_links=sum(g.dropped for g in self._targets), total_links=total)
         for member, network in enumerate(networks):
             aligner.networks = list(networks[: member + 1])  # untrained ones would only add noise
