@@ -11,7 +11,7 @@ import torch
 from tiny_encoder import tiny_encoder
 
 from jacana_torch.encoders import checkpoint
-from jacana_torch.encoders.encoder_network import Adapted, adapt, checked_layers, fold, word_vectors
+from jacana_torch.encoders.encoder_network import Adapted, adapt, checked_layers, cut, fold, word_vectors
 from jacana_torch.encoders.pieces import windows
 from jacana_torch.errors import ConfigError, MissingResource
 from jacana_torch.types import Sentence, SentencePair
@@ -150,3 +150,12 @@ def test_nothing_is_imported_before_it_is_needed(monkeypatch):
 
     monkeypatch.setattr(builtins, "__import__", refuse)
     spec.loader.exec_module(importlib.util.module_from_spec(spec))
+
+
+def test_layers_above_the_deepest_are_left_out(encoder):
+    read = windows(PAIRS[:1], checkpoint.tokenizer(encoder))
+    whole, part = checkpoint.network(encoder), cut(checkpoint.network(encoder), 1)
+    assert len(list(part.parameters())) < len(list(whole.parameters()))
+    expected, found = (word_vectors(network, read, [11], [0, 1]) for network in (whole, part))
+    assert all(torch.equal(a, b) for a, b in zip(expected, found, strict=True))
+    assert cut(cut(checkpoint.network(encoder), 2), 0).encoder.layer[0] is not None  # one is left to run

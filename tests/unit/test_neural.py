@@ -479,3 +479,16 @@ def test_training_reads_the_weights_of_examples():
         made.fit([*TRAINING, *(replace(e, weight=weight) for e in wrong)])
         found[weight] = sum(p.sum() for p in made.probabilities([e.pair for e in HELD_OUT]))
     assert found[1e-6] > 2 * found[10.0]
+
+
+@pytest.mark.parametrize("judge", ["cells", "both"])
+def test_sums_over_columns_are_what_the_networks_compute_of_them(encoder, judge):
+    """`align` multiplies each row of a table once, `decode` each cell, with one-hot columns and two networks."""
+    made = aligner(families={"string": String(), "pos": Pos(), "position": Position()}, members=2, rarest=1,
+                   encoder=encoder, rank=2, views=2, judge=judge)  # fmt: skip
+    made.fit(TRAINING[:8])
+    pairs = [e.pair for e in HELD_OUT]
+    assert made.columns.marks and made.columns.values
+    for own, found in zip(made.decode(made.prepared(pairs)), made.align(pairs), strict=True):
+        assert own.sure == found.sure and own.score == pytest.approx(found.score, abs=1e-4)
+        assert all(found.confidence[link] == pytest.approx(p, abs=1e-5) for link, p in own.confidence.items())

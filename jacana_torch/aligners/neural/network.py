@@ -20,7 +20,7 @@ from ...encoders.encoder_network import adapt, checked_layers, cut, fold, word_v
 from ...encoders.pieces import Window
 from ...features.api import EdgeFamily
 from .grid_chains import Chains, ChainScores, line
-from .inputs import Batch, Encoded, Inputs, batches
+from .inputs import Batch, Encoded, Inputs, Projection, batches
 
 SIZE = 32  # dimensions of a view
 MOST_WORDS = 120_000  # whose vectors are kept, of some hundred numbers each
@@ -148,14 +148,30 @@ class GridNetwork(nn.Module):
 
     def first(self, batch: Batch) -> Tensor:
         """[B, M, N, width] the first vector of each cell."""
-        first: Tensor = self.values(self.seen(batch)) + self.marks(batch.marks).sum(3)
-        return first
+        if not batch.summed:
+            first: Tensor = self.values(self.seen(batch)) + self.marks(batch.marks).sum(3)
+            return first
+        if self.contextual is None:
+            return batch.values
+        weight = self.values.weight[:, -self.contextual.channels :]
+        return batch.values + functional.linear(self.of_encoder(batch), weight)
+
+    def projection(self, n_values: int) -> Projection:
+        """The part of `first` that reads the feature columns, for networks that are not trained any more."""
+        weight, marks, bias = self.values.weight[:, :n_values].T, self.marks.weight, self.values.bias
+        return Projection(*(x.detach().float().cpu().numpy() for x in (weight, marks, bias)))
 
     def seen(self, batch: Batch) -> Tensor:
         """[B, M, N, channels] what the network reads of each cell: feature columns, and the encoder's view."""
         if self.contextual is None:
             return batch.values
-        return torch.cat([batch.values, self.contextual(batch.encoded or self.read(batch), batch.inside)], 3)
+        return torch.cat([batch.values, self.of_encoder(batch)], 3)
+
+    def of_encoder(self, batch: Batch) -> Tensor:
+        """[B, M, N, channels] the encoder's view of each cell."""
+        assert self.contextual is not None
+        found: Tensor = self.contextual(batch.encoded or self.read(batch), batch.inside)
+        return found
 
     def judged(self, h: Tensor, inside: Tensor, sizes: list[tuple[int, int]]) -> Output:
         """Score cells, given the first vector of each [B, M, N, width]."""

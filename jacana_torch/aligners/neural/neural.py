@@ -6,7 +6,7 @@ The network reads the columns of feature families and, with an encoder, contextu
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
@@ -25,7 +25,7 @@ from ...util.build import Cells, Count, Items, NotNegative, OneOf, Seed, Within,
 from ..training import UNKEPT, Checkpoint, TrainingReport, Watcher, learnable
 from . import weights
 from .grid_chains import mean_posterior
-from .inputs import AT_A_TIME, Batch, Columns, Encoded, Inputs, batches, inputs_of
+from .inputs import AT_A_TIME, Batch, Columns, Encoded, Inputs, Projection, batches, inputs_of
 from .network import Contextual, GridNetwork, Output, encoded, read
 from .training import Training
 
@@ -189,10 +189,8 @@ class Neural:
 
     def align(self, pairs: Sequence[SentencePair]) -> list[Alignment]:
         """Link the cells above the threshold."""
-        out: list[Alignment] = []
-        for start in range(0, len(pairs), AT_A_TIME):
-            out += self.decode(self.prepared(pairs[start : start + AT_A_TIME]))
-        return out
+        found = self.probabilities(pairs)
+        return [alignment_of(one, self.threshold) if one.size else Alignment(*one.shape) for one in found]
 
     def prepared(self, pairs: Sequence[SentencePair]) -> Prepared:
         """Compute the network's inputs."""
@@ -210,10 +208,16 @@ class Neural:
     def probabilities(self, pairs: Sequence[SentencePair]) -> list[np.ndarray]:
         """[M, N] the probability of a link in each cell of each pair."""
         out = [np.zeros((len(p.source), len(p.target))) for p in pairs]
-        for start in range(0, len(pairs), AT_A_TIME):
-            prepared = self.prepared(pairs[start : start + AT_A_TIME])
-            for place, found in zip(prepared.full, self._probabilities(prepared.inputs), strict=True):
-                out[start + place] = found
+        full = [k for k, one in enumerate(out) if one.size]
+        if not full:
+            return out
+        check_sizes(pairs)
+        projection = Projection.beside([n.projection(len(self.columns.values)) for n in self.ready()])
+        for start in range(0, len(full), AT_A_TIME):
+            places = full[start : start + AT_A_TIME]
+            inputs = self._inputs([pairs[k] for k in places], projection)
+            for place, found in zip(places, self._probabilities(inputs), strict=True):
+                out[place] = found
         return out
 
     def explain(self, pairs: Sequence[SentencePair], symmetrize: object = None) -> Iterator[Explanation]:
@@ -222,16 +226,10 @@ class Neural:
 
         return explain_network(self, pairs)
 
-    def _inputs(self, pairs: Sequence[SentencePair]) -> list[Inputs]:
-        for pair in pairs:
-            m, n = len(pair.source), len(pair.target)
-            if m * n > LARGEST_PAIR:
-                raise PairError(
-                    f"a pair of {m} x {n} tokens is more than the neural aligner takes ({LARGEST_PAIR:,} cells): "
-                    "split it into sentences"
-                )
+    def _inputs(self, pairs: Sequence[SentencePair], projection: Projection | None = None) -> list[Inputs]:
+        check_sizes(pairs)
         tokenizer = checkpoint.tokenizer(self.encoder) if self.encoder is not None else None
-        return inputs_of(pairs, self.columns, self.features, tokenizer, self.reading)
+        return inputs_of(pairs, self.columns, self.features, tokenizer, self.reading, projection)
 
     @torch.no_grad()
     def _probabilities(self, inputs: Sequence[Inputs]) -> list[np.ndarray]:
@@ -243,15 +241,9 @@ class Neural:
         for places in batches([one.size for one in inputs], self.batch_pairs, self.batch_cells):
             batch = Batch.of([inputs[k] for k in places], self.columns, self.device)
             of_networks = []
-            for network, read_ in zip(networks, of_encoders, strict=True):
-                own = replace(batch, encoded=[read_[k] for k in places] if read_ else ())
-                network.eval()
-                alone = self.judge == "cells"
-                of_networks.append(
-                    torch.sigmoid(network.cells(own).double())
-                    if alone
-                    else link_probabilities(network(own), self.judge)
-                )
+            for number, (network, read_) in enumerate(zip(networks, of_encoders, strict=True)):
+                own = batch.of_network(number, self.width, [read_[k] for k in places] if read_ else ())
+                of_networks.append(self._judged(network.eval(), own))
             mean = torch.stack(of_networks).mean(0).cpu().numpy()
             if not np.isfinite(mean).all():
                 raise ModelError(
@@ -261,6 +253,12 @@ class Neural:
                 m, n = inputs[place].size
                 out[place] = found[:m, :n]
         return out
+
+    def _judged(self, network: GridNetwork, batch: Batch) -> Tensor:
+        """[B, M, N] the probability of each link under one network."""
+        if self.judge == "cells":  # the chains are not needed
+            return torch.sigmoid(network.cells(batch).double())
+        return link_probabilities(network(batch), self.judge)
 
     def ready(self) -> list[GridNetwork]:
         """Return the networks, with their weights."""
@@ -342,6 +340,17 @@ class Neural:
             with torch.device("meta"):  # shapes without numbers
                 network = self._network(self.seed, alone=True)
             weights.check(self._kept, self.members, network, None if self.encoder is None else self.views)
+
+
+def check_sizes(pairs: Sequence[SentencePair]) -> None:
+    """Raise an error for a pair that memory would not hold."""
+    for pair in pairs:
+        m, n = len(pair.source), len(pair.target)
+        if m * n > LARGEST_PAIR:
+            raise PairError(
+                f"a pair of {m} x {n} tokens is more than the neural aligner takes ({LARGEST_PAIR:,} cells): "
+                "split it into sentences"
+            )
 
 
 def link_probabilities(output: Output, judge: str) -> Tensor:
