@@ -118,10 +118,11 @@ class Projection:
                 table = block.table[:, found >= 0].astype(np.float16).astype(np.float32)
                 rows = columns.standard(table, known) @ self.weight[known]
                 nothing = (absent[known] @ self.weight[known])[None]
-            out += (
-                rows if block.index is None else np.concatenate([rows, nothing]).take(block.index, 0)
-            )  # -1: none
-        return out + (self.bias + absent[unseen] @ self.weight[unseen])
+            if block.index is not None:
+                rows = np.concatenate([rows, nothing]).take(block.index, 0)  # index -1: none
+            out += rows
+        out += self.bias + absent[unseen] @ self.weight[unseen]
+        return out
 
 
 def inputs_of(
