@@ -109,7 +109,7 @@ class LinkExplanation:
             links, pair, place = [(j, i) for i, j in links], pair.flip(), place[::-1]
             heads = None
         values = self.choices[0].reasons.features
-        return Facts(pair, place, values, frozenset(links), competitors, unlinked, heads)
+        return Facts(pair, place, values, frozenset(links), competitors, unlinked, heads, self._surer(whole))
 
     def _facts_of_parts(self, whole: Explanation, parts: Parts) -> Facts:
         sides, place = (whole.pair.source.tokens, whole.pair.target.tokens), (self.source, self.target)
@@ -117,7 +117,16 @@ class LinkExplanation:
         for side, best, probability, own in parts.candidates(place):
             competitors.append((sides[side][place[side]], sides[1 - side][best], probability, own))
         values = parts.features(place) if self.forward is None else self.forward.reasons.features
-        return Facts(whole.pair, place, values, frozenset(whole.alignment.all_links), competitors, (), whole.heads)
+        links = frozenset(whole.alignment.all_links)
+        return Facts(whole.pair, place, values, links, competitors, (), whole.heads, self._surer(whole))
+
+    def _surer(self, whole: Explanation) -> bool:
+        """Whether another link of one of the words is more probable."""
+        own = 1.0 if self.confidence is None else self.confidence
+        return any(
+            (i == self.source) != (j == self.target) and probability > own
+            for (i, j), probability in whole.alignment.confidence.items()
+        )
 
     def __str__(self) -> str:
         return self.to_text()

@@ -38,6 +38,7 @@ class Facts:
                    and of the link.
     `unlinked`     of either word: the word, and the probability that it has no link.
     `heads`        finds the heads of all words in the approximate parse (-1: none).
+    `surer`        whether another link of either word is more probable than this one.
     """
 
     pair: SentencePair
@@ -47,6 +48,7 @@ class Facts:
     competitors: Sequence[tuple[str, str, float, float]] = ()
     unlinked: Sequence[tuple[str, float]] = ()
     heads: Heads | None = field(default=None, repr=False)
+    surer: bool = False
 
     @property
     def tokens(self) -> tuple[Sequence[str], Sequence[str]]:
@@ -228,7 +230,11 @@ def _content_words(facts: Facts) -> Iterator[str]:
 
 
 def _candidates(facts: Facts) -> Iterator[str]:
-    if facts.competitors and all(own > probability for *_, probability, own in facts.competitors):
+    if (
+        facts.competitors
+        and not facts.surer
+        and all(own > probability for *_, probability, own in facts.competitors)
+    ):
         yield "+ no better candidate"
     for word, other, probability, own in sorted(facts.competitors, key=lambda competitor: -competitor[2]):
         if probability > own:

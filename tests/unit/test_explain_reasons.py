@@ -215,6 +215,9 @@ def test_quoted_neighbours_are_the_neighbours():
                     assert [source[i + s] for s in steps] == [target[j + s] for s in steps] == list(found.groups())
             if "the same word" in text:
                 assert source[i] == target[j]
+            if "no better candidate" in text:
+                known = explanation.alignment.confidence
+                assert all(known[i, j] >= p for (a, b), p in known.items() if (a == i) != (b == j))
             for run in re.findall("both in “(.+?)”", text):
                 assert f" {run} " in f" {' '.join(source)} " and f" {run} " in f" {' '.join(target)} "
             if found := re.search("crosses the link “(.+?)” ↔ “(.+?)”", text):
