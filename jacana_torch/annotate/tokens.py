@@ -13,10 +13,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
-from itertools import chain, islice
+from itertools import chain, count, filterfalse, islice
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
@@ -254,7 +255,7 @@ _CACHED_LEMMAS = 1 << 14  # words with their tags
 _known_lemmas: WeakKeyDictionary[WordNet, dict[tuple[str, str], str]] = WeakKeyDictionary()  # by token and tag
 
 
-@lru_cache(maxsize=1 << 13)
+@lru_cache(maxsize=1 << 14)  # a batch has some 9,000 words, and several callers
 def matching_form(token: str) -> str:
     """Undo Penn escapes and write typographic quotes and dashes in ASCII. Case stays; a token never becomes empty.
 
@@ -303,12 +304,14 @@ def lemmas(sentences: Sequence[Words], tags: Sequence[Words]) -> list[tuple[str,
     known = _known_lemmas.setdefault(net, {})
     if len(known) > _CACHED_LEMMAS:
         known.clear()
-    tagged = list(zip(chain.from_iterable(sentences), chain.from_iterable(tags), strict=True))
+    number: defaultdict[tuple[str, str], int] = defaultdict(count().__next__)  # of each token with its tag
+    tagged = zip(chain.from_iterable(sentences), chain.from_iterable(tags), strict=True)
+    numbers = list(map(number.__getitem__, tagged))
     fresh: dict[tuple[str, str], str] = {}  # known only when all are there: the call may fail or be interrupted
     new: list[tuple[str, str]] = []
     forms: list[str] = []
     letters: list[str] = []
-    for key in set(tagged).difference(known):
+    for key in filterfalse(known.__contains__, number):
         form, tag = matching_form(key[0]).lower(), key[1]
         fresh[key] = _CLITIC_LEMMAS.get((form, tag), form)
         letter = wordnet_pos(tag)
@@ -320,7 +323,7 @@ def lemmas(sentences: Sequence[Words], tags: Sequence[Words]) -> list[tuple[str,
         if lemma:
             fresh[key] = lemma
     known.update(fresh)
-    found = map(known.__getitem__, tagged)
+    found = map(list(map(known.__getitem__, number)).__getitem__, numbers)
     by_sentence: list[tuple[str, ...]] = []
     for words in sentences:
         by_sentence.append(tuple(islice(found, len(words))))

@@ -57,24 +57,22 @@ class Limits:
                 f"a pair of {m} x {n} tokens is too large ({self.cells:,} cells and {self.tokens:,} tokens a side "
                 "are the limits): split it into sentences"
             )
-        given: list[tuple[str, Sequence[str]]] = []
+        given: list[tuple[str, str, Sequence[Any]]] = []
         for name, sentence in (("source", pair.source), ("target", pair.target)):
-            given.append((name, sentence.tokens))
+            given.append((name, "", sentence.tokens))
             for layer, values in sentence.layers.items():
-                texts = []
-                for value in values:
-                    if isinstance(value, str):
-                        texts.append(value)
-                given.append((f"{name}'s layer {layer}", texts))
-        for name, tokens in given:
+                given.append((name, layer, values))
+        for name, layer, texts in given:
             try:
-                text = " ".join(tokens)
+                text = " ".join(texts)
                 is_text = text.isascii() or bool(text.encode("utf-8"))
-            except (TypeError, UnicodeEncodeError):
+            except (TypeError, UnicodeEncodeError):  # layers may hold other values than texts
                 is_text = False
-            if not (is_text and (len(text) <= self.letters or max(map(len, tokens)) <= self.letters)):
-                for number, token in enumerate(tokens, start=1):
-                    self._check_token(f"token {number} of the {name}", token)
+            if not (is_text and (len(text) <= self.letters or max(map(len, texts)) <= self.letters)):
+                for number, value in enumerate(texts, start=1):
+                    if not layer or isinstance(value, str):
+                        of = f"{name}'s layer {layer}" if layer else name
+                        self._check_token(f"token {number} of the {of}", value)
 
     def _check_token(self, name: str, token: str) -> None:
         if not isinstance(token, str):
@@ -307,9 +305,10 @@ def align_each(
 ) -> list[Alignment | PairError]:
     """Align prepared pairs; an error stays in its place, and a pair without words has no links."""
     found = where_words(partial(model.align, symmetrize=symmetrize, confidence=confidence), ready)
-    return [
-        Alignment(len(each.source), len(each.target)) if isinstance(each, SentencePair) else each for each in found
-    ]
+    aligned: list[Alignment | PairError] = []
+    for each in found:
+        aligned.append(Alignment(len(each.source), len(each.target)) if isinstance(each, SentencePair) else each)
+    return aligned
 
 
 def _each(
