@@ -31,10 +31,13 @@ OfPairs = Callable[[WordPairs], np.ndarray]
 
 
 def of_lower_case(
-    function: Callable[[str], Any], words: Sequence[str], dtype: type | None = None
+    function: Callable[[str], Any], words: Sequence[Any], dtype: type | None = None, part: int | None = None
 ) -> list[Any] | np.ndarray:
-    """[W] `function` of each word in lower case, as an array if a dtype is given; with `partial`, of a lexicon."""
-    values = list(map(function, map(str.lower, words)))
+    """[W] `function` of each word in lower case, or of one `part` of words that are tuples.
+
+    As an array if a dtype is given; with `partial`, of a lexicon.
+    """
+    values = list(map(function, map(str.lower, words if part is None else map(itemgetter(part), words))))
     return values if dtype is None else np.array(values, dtype=dtype)
 
 

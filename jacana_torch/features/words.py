@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain, count, repeat
 from operator import attrgetter, methodcaller
@@ -159,15 +159,12 @@ class Lexicon:
         return names_and_number
 
     def codes(self, name: Hashable, compute: Compute) -> Ints:
-        """[W] equal numbers for words of equal values; "" and None equal nothing, not even each other."""
-        key = "codes", name
-        if key not in self._memo:
-            first: dict[Any, int] = {"": -1, None: -1}  # the first word of each value
-            values = self.attribute(key, partial(_as_objects, compute)).tolist()
-            code = np.fromiter(map(first.setdefault, values, count()), np.int64)
-            self._memo[key] = np.where(code < 0, -1 - np.arange(len(code)), code)
-        codes: Ints = self._memo[key]
-        return codes
+        """[W] equal numbers for words of equal values, strings; "" and None equal nothing, not even each other.
+
+        The numbers are hashes of 63 bits, so that they outlive the batch: different values have different ones.
+        """
+        code = self.attribute(("codes", name), partial(_hashes, compute))
+        return np.where(code < 0, -1 - np.arange(len(code)), code)
 
     def mapped(self, name: Hashable, of: Callable[[Word], Hashable]) -> tuple[Lexicon, Ints]:
         """The lexicon of the distinct values of `of(word)`, and [W] the number of each word's."""
@@ -183,6 +180,13 @@ class Lexicon:
             self._memo[key] = lexicon, number
         mapped: tuple[Lexicon, Ints] = self._memo[key]
         return mapped
+
+
+def _hashes(compute: Callable[[list[Word]], Iterable[str | None]], words: list[Word]) -> Ints:
+    """[W] the hash of each value, equal in this process alone; -1 for "" and None."""
+    values = list(compute(words))
+    there = np.fromiter(map(bool, values), bool, len(values))
+    return np.where(there, np.fromiter(map(hash, values), np.int64, len(values)) & np.int64(2**63 - 1), -1)
 
 
 def _as_objects(compute: Callable[[list[Word]], Iterable[Any]], words: list[Word]) -> np.ndarray:
@@ -222,6 +226,11 @@ class WordPairs:
             self._shared[key] = WordPairs(lexicon, number[left], number[right])
         pairs: WordPairs = self._shared[key]
         return pairs.flipped() if self.swapped else pairs
+
+    def some(self, rows: Ints) -> tuple[list[Word], Ints]:
+        """The distinct words of the pairs `rows` [R], and [2, R] which of them are left and right."""
+        used, number = np.unique(np.array((self.left[rows], self.right[rows])), return_inverse=True)
+        return list(map(self.lexicon.words.__getitem__, used.tolist())), number.reshape(2, -1)
 
     def equal(self, name: Hashable, compute: Compute) -> np.ndarray:
         """[U] whether `compute` gives both words the same value."""
@@ -337,16 +346,16 @@ class _Table:
             found[signal] = values.take(slot)
         cells = np.flatnonzero(~known)
         if len(cells):
-            size = len(words.lexicon)
+            size = len(words.lexicon.words)
             new = (words.source * size)[source_token[cells]] + words.target[target_token[cells]]
             new, first, place = np.unique(new, return_index=True, return_inverse=True)
             left, right, code = new // size, new % size, code[cells[first]]
-            own, computed = replace(words.lexicon, _memo={}), {}  # what is computed of words goes afterwards
+            computed = {}
             for signal in self.values:
                 computed[signal] = np.empty(len(new), signal.precision)
             for begin in range(0, len(new), AT_ONCE):
                 some = slice(begin, begin + AT_ONCE)
-                pairs = WordPairs(own, left[some], right[some])
+                pairs = WordPairs(words.lexicon, left[some], right[some])
                 for signal, of_new in computed.items():
                     of_new[some] = signal.of(pairs)
                 self._keep(code, computed, some)

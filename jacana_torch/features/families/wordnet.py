@@ -16,8 +16,8 @@ from ...util.build import INTERNAL, Within
 from ...util.geometry import COLUMN, ROW
 from ..api import Block, NodeBlocks
 from ..grid import Grid, Named, table_of
-from ..string_similarity import FORM, base_of, base_similarity
-from ..words import Signal, WordKey, WordPairs
+from ..string_similarity import FORM, base_of, base_similarity, of_lower_case
+from ..words import Lexicon, Signal, WordKey, WordPairs
 from .context import context_of
 
 Query = tuple[str, str | None]  # what is looked up: a lemma, and one of WordNet's parts of speech or None for all
@@ -35,10 +35,12 @@ class WordNet:
 
     requires: tuple[str, ...] = field(init=False, compare=False, repr=False)
     key: WordKey = field(init=False, compare=False, repr=False)
+    _any: Signal = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "requires", ("pos", "lemma") if self.tags else ())
         object.__setattr__(self, "key", WordKey(matching_form, ("lemma", "pos")) if self.tags else FORM)
+        object.__setattr__(self, "_any", Signal(("wordnet.any", self), self.key, self._related))
 
     def word_blocks(self, pairs: WordPairs) -> tuple[Block, ...]:
         rows, new, columns = self._relations(pairs)
@@ -65,10 +67,6 @@ class WordNet:
         by_relation: np.ndarray = np.maximum(0.9 * same_lemma, 0.8 * related)
         return np.asarray(np.maximum(grid.per_cell(base_similarity), by_relation))
 
-    @property
-    def _any(self) -> Signal:
-        return Signal(("wordnet.any", self), self.key, self._related)
-
     def _related(self, pairs: WordPairs) -> np.ndarray:
         """[U] whether any relation holds."""
         out, (rows, new, columns) = np.zeros(len(pairs), dtype=bool), self._relations(pairs)
@@ -90,18 +88,16 @@ class WordNet:
 
         same_lemma, asked = self._same_lemma(pairs), pairs.mapped(("wordnet.query", self.tags), self._query)
         rows = np.flatnonzero(asked.both("wordnet.known", self._are_known) | same_lemma)
-        left, right = (asked.right, asked.left) if pairs.swapped else (asked.left, asked.right)
-        used, place = np.unique(np.concatenate([left[rows], right[rows]]), return_inverse=True)
-        queries = list(map(asked.lexicon.words.__getitem__, used.tolist()))
-        there, back = wordnet().related_both_ways(queries, place[: len(rows)], place[len(rows) :], self.depth)
+        queries, (left, right) = (asked.flipped() if pairs.swapped else asked).some(rows)
+        there, back = wordnet().related_both_ways(queries, left, right, self.depth)
         new = np.logical_or.reduce([same_lemma[rows], *there.values(), *back.values()])
-        some = WordPairs(pairs.lexicon, pairs.left[rows[new]], pairs.right[rows[new]])
-        new[new] = base_of(some.mapped("form", itemgetter(0)) if self.tags else some) < 0.9
+        words, some = pairs.some(rows[new])
+        forms = list(map(itemgetter(0), words)) if self.tags else words
+        new[new] = base_of(WordPairs(Lexicon(forms), *some)) < 0.9
         return rows, new, same_lemma[rows], there, back
 
     def _same_lemma(self, pairs: WordPairs) -> np.ndarray:
-        asked = pairs.mapped(("wordnet.query", self.tags), self._query)
-        return asked.mapped("lemma", itemgetter(0)).equal("itself", list)
+        return pairs.equal("wordnet.lemma", partial(of_lower_case, str, part=1 if self.tags else None))
 
     def _query(self, word: Any) -> Query:
         if not self.tags:
