@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..features.api import Block, Grouped, WordFamily
+from ..features.api import Block, Table, WordFamily
 from ..features.featureset import FeatureSet, checked
 from ..features.grid import Grid
 from ..features.words import KnownPairs, Signal, WordKey, WordPairs
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 # (column numbers [K], table [R, K] or None for one-hot, index [C] or None): a features.Block with numbers for
 # names
-RawBlock = tuple[np.ndarray, "np.ndarray | Grouped | None", "np.ndarray | None"]
+RawBlock = tuple[np.ndarray, "Table | None", "np.ndarray | None"]
 
 MOST_NAMES = 1 << 12  # columns whose numbers are kept, list by list
 LONGEST_KEPT = 128  # target tokens; the edge scores of longer targets are many and seldom needed twice
@@ -133,7 +133,7 @@ def add_scores(total: np.ndarray, block: RawBlock, weights: np.ndarray) -> None:
     own = weights[columns]
     if table is None:
         per_row = own
-    elif table.dtype == own.dtype or not isinstance(table, np.ndarray):  # `Grouped` converts by itself
+    elif not isinstance(table, np.ndarray) or table.dtype == own.dtype:  # other tables convert by themselves
         per_row = table @ own
     else:
         per_row = np.empty(len(table), dtype=own.dtype)
@@ -142,7 +142,7 @@ def add_scores(total: np.ndarray, block: RawBlock, weights: np.ndarray) -> None:
     if index is None:
         total += per_row
     else:
-        total += np.append(per_row, 0.0)[index]  # -1 takes the last
+        total += np.append(per_row, 0.0).take(index)  # -1 takes the last
 
 
 def _entries(block: RawBlock, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -151,7 +151,7 @@ def _entries(block: RawBlock, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray
     if table is None:
         here = np.flatnonzero(rows >= 0)
         return here, columns[rows[here]], np.ones(len(here))
-    if not len(columns) or not len(table):
+    if not len(columns) or not table.shape[0]:
         return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
     values = np.where(rows[:, None] < 0, 0.0, table[rows])
     here, column = np.nonzero(values)
@@ -166,7 +166,7 @@ def sparse_matrix(blocks: Sequence[RawBlock], n_cells: int, n_weights: int) -> A
     for columns, table, index in blocks:
         if not len(columns):
             continue
-        if table is not None and index is not None and len(table) > len(index):  # only the rows that are used
+        if table is not None and index is not None and table.shape[0] > len(index):  # only the rows that are used
             table, index = np.where(index[:, None] < 0, 0, table[index]), None
         if table is None:
             rows = sparse.identity(len(columns), format="csr")
@@ -290,13 +290,20 @@ class Scorer:
         for signal in self._signals:
             link += grid.per_cell(signal, directed=True)
         yield
+        padded = grid.padded()
+        of_places = np.zeros(padded.size)  # what families say of places, which is looked up once for all of them
         for family in self._features.node:
             parts = family(grid)
             for total, blocks in ((null, parts.null), (link, parts.link)):
                 for block in blocks:
-                    self._add(total, family.name, checked(family.name, block, len(total)))
+                    checked(family.name, block, len(total))
+                    if block.index is padded.place:
+                        self._add(of_places, family.name, Block(block.names, block.table))
+                    else:
+                        self._add(total, family.name, block)
             del parts, blocks, block  # before the next family's are computed
             yield
+        link += of_places.take(padded.place)
 
     def _word_scores(self, families: Sequence[WordFamily], pairs: WordPairs) -> np.ndarray:
         """Return [U] the scores of word pairs by themselves."""

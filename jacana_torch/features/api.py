@@ -66,7 +66,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from .grid import Grid, WordTable
+from .grid import ColumnTable, Grid, WordTable
 from .words import Lexicon, Signal, WordKey, WordPairs
 
 __all__ = [
@@ -90,13 +90,6 @@ class Grouped:
     def shape(self) -> tuple[int, int]:
         return len(self.values), self.count * self.values.shape[1]
 
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return self.values.dtype
-
-    def __len__(self) -> int:
-        return len(self.values)
-
     def __getitem__(self, key: Any) -> np.ndarray:
         chosen = self
         if isinstance(key, np.ndarray):  # rows
@@ -105,8 +98,9 @@ class Grouped:
         return rows
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        table = np.zeros((len(self), self.count, self.values.shape[1]), dtype=dtype or self.dtype)
-        table[np.arange(len(self)), self.group] = self.values
+        size = len(self.values)
+        table = np.zeros((size, self.count, self.values.shape[1]), dtype=dtype or self.values.dtype)
+        table[np.arange(size), self.group] = self.values
         return table.reshape(self.shape)
 
     def __matmul__(self, weights: np.ndarray) -> np.ndarray:
@@ -115,7 +109,7 @@ class Grouped:
         return product
 
 
-Table = np.ndarray | Grouped
+Table = np.ndarray | Grouped | ColumnTable
 
 
 @dataclass(frozen=True)
@@ -126,7 +120,8 @@ class Block:
     table with another index. A linear model multiplies tables, not cells.
 
     `names`  K column names, without the family's prefix.
-    `table`  [R, K] float (or `Grouped`), or None for one-hot columns (row r is column r, with value 1).
+    `table`  [R, K] float (or `Grouped`, or `ColumnTable`), or None for one-hot columns (row r is column r, with
+             value 1).
     `index`  [C] int, or None if row c belongs to cell c.
     """
 

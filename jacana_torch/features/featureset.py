@@ -14,7 +14,7 @@ import numpy as np
 from ..errors import ConfigError
 from ..types import SentencePair, resources_of
 from ..util.build import Items
-from .api import Block, EdgeFamily, GapFamily, NodeBlocks, NodeFamily, Table, WordFamily, prefixed
+from .api import Block, EdgeFamily, GapFamily, NodeBlocks, NodeFamily, WordFamily, prefixed
 from .grid import Grid
 
 Blocks = tuple[Block, ...]
@@ -151,9 +151,10 @@ class FeatureSet:
                     side = []
                     for block in some:  # without the rows of places where there is no cell
                         checked(family.name, block, size)
-                        if block.table is not None and block.index is not None and len(block.table) > size:
-                            rows = np.where(block.index[:, None] < 0, 0, block.table[block.index])
-                            block = Block(block.names, rows.astype(block.table.dtype, copy=False))
+                        if block.table is not None and block.index is not None and block.table.shape[0] > size:
+                            table = np.asarray(block.table)
+                            rows = np.where(block.index[:, None] < 0, 0, table[block.index])
+                            block = Block(block.names, rows.astype(table.dtype, copy=False))
                         side.append(block)
                     sides.append(tuple(side))
                 of_part.append(NodeBlocks(*sides))
@@ -215,8 +216,8 @@ def blocks_of(family: NodeFamily, grid: Grid) -> NodeBlocks:
 
 def checked(family: str, block: Block, n_cells: int) -> Block:
     """The block. Raises ConfigError, with the family's name, if it does not cover the cells."""
-    covering = block.index if block.index is not None else block.names if block.table is None else block.table
-    rows = len(covering)
+    rows = len(block.names) if block.table is None else block.table.shape[0]
+    rows = rows if block.index is None else len(block.index)
     if rows != n_cells:
         raise ConfigError(f"feature family {family!r} gave {rows} rows for {n_cells} cells ({block.names[:3]}...)")
     if block.table is not None and block.table.shape[1] != len(block.names):
@@ -241,16 +242,16 @@ def join(blocks: Sequence[Block]) -> Block:
             rows = np.arange(len(columns)) if block.index is None else block.index
             index.append(np.append(columns, -1)[rows])
             continue
-        table: Table = block.table
+        own = table = np.asarray(block.table)
         if block.names != names:
-            table = np.zeros((len(block.table), len(names)), dtype=block.table.dtype)
-            table[:, columns] = np.asarray(block.table)
+            table = np.zeros((len(own), len(names)), dtype=own.dtype)
+            table[:, columns] = own
         if block.index is not None:
             if dense:
                 table = np.where(block.index[:, None] < 0, 0, table[block.index])
             index.append(np.where(block.index < 0, -1, block.index + n_rows))
         n_rows += len(table)
-        tables.append(np.asarray(table))
+        tables.append(table)
     if not tables:
         return Block(names, None, np.concatenate(index))
     return Block(names, np.concatenate(tables), None if dense else np.concatenate(index))

@@ -22,7 +22,7 @@ from ..util.geometry import Geometry, Ints, PaddedGrid
 from .words import KnownPairs, Lexicon, Signal, WordKey, WordPairs
 
 T = TypeVar("T")
-Named = tuple[tuple[str, ...], np.ndarray]  # names of columns, and a table of them
+Named = tuple[tuple[str, ...], "np.ndarray | ColumnTable"]  # names of columns, and a table of them
 MARGIN = 3  # padding around each pair in a padded grid: as far as most families look beyond an edge
 PART_PLACES = 40_000  # of a padded grid: what the computations on a part touch stays in the CPU's cache
 WIDEST = 1.5  # width of the widest pair of a part, as a multiple of the first one's
@@ -47,7 +47,7 @@ class WordTable:
         rows, columns = self.cells
         if isinstance(rows, WordTable):
             return rows.pairs.flipped(), rows.cell[columns]
-        size = max(len(self.lexicon), 1)
+        size = max(len(self.lexicon.words), 1)
         code, cell = np.unique(self.source[rows] * size + self.target[columns], return_inverse=True)
         return WordPairs(self.lexicon, code // size, code % size), cell
 
@@ -251,16 +251,65 @@ def _other_side(name: str) -> str:
     return "".join(map(_SWAPPED.get, parts, parts))
 
 
+@dataclass(frozen=True, eq=False)
+class ColumnTable:
+    """A table [R, K] whose columns are arrays of their own: of truth values, or of single precision.
+
+    `truth` and `shares` say which columns are of either sort. A byte of `octets` has the truth values of a row in
+    eight columns of `truth`: their product with weights is one look at the sums of all choices of eight weights.
+    NumPy takes it for the whole table, in single precision.
+    """
+
+    columns: tuple[np.ndarray, ...]
+    truth: list[int]
+    shares: list[int]
+    octets: list[np.ndarray]
+    shape: tuple[int, int]
+
+    def __matmul__(self, weights: np.ndarray) -> np.ndarray:
+        product = np.zeros(self.shape[0], weights.dtype)
+        for number, octet in enumerate(self.octets):
+            own = weights[self.truth[8 * number : 8 * number + 8]]
+            product += (_CHOICES[:, 8 - len(own) :] @ own).take(octet)
+        for k in self.shares:
+            product += self.columns[k] * weights[k]
+        return product
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        table = np.empty(self.shape[::-1], dtype=dtype or np.float32)
+        for row, values in zip(table, self.columns, strict=True):
+            row[:] = values
+        return np.asarray(table.T)
+
+    def __getitem__(self, key: Any) -> np.ndarray:
+        chosen: np.ndarray = np.asarray(self)[key]
+        return chosen
+
+
+_CHOICES = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).astype(np.float64)  # [256, 8] of eight
+
+
 def table_of(columns: Mapping[str, np.ndarray]) -> Named:
     """Named columns as names and a table.
 
     The tables are the largest arrays there are, and hold shares, margins and truth values: single precision is
-    enough. Columns are contiguous, as they are computed one by one.
+    enough, and a byte for a truth value.
     """
-    table = np.empty((len(columns), len(next(iter(columns.values())))), dtype=np.float32)
-    for row, values in zip(table, columns.values(), strict=True):
-        row[:] = values
-    return tuple(columns), table.T
+    size, kept, truth, shares, octets = len(next(iter(columns.values()))), list[np.ndarray](), list[int](), [], []
+    for k, values in enumerate(columns.values()):
+        if len(values) != size:
+            raise ValueError(f"columns of {size} and of {len(values)} rows do not make a table")
+        if values.dtype != bool:
+            shares.append(k)
+            kept.append(values.astype(np.float32, copy=False))
+            continue
+        if len(truth) % 8 == 0:
+            octets.append(np.zeros(size, np.uint8))
+        truth.append(k)
+        kept.append(values)
+        octets[-1] += octets[-1]  # the bits of earlier columns move up
+        octets[-1] += values
+    return tuple(columns), ColumnTable(tuple(kept), truth, shares, octets, (size, len(kept)))
 
 
 LARGEST_PAIR = 16_000_000  # cells of one pair; the features of more would not fit into a laptop's memory

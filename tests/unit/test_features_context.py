@@ -213,4 +213,4 @@ def test_content_neighbours_and_context_of(shape, seed, turned):
     (near, competitors), null = context_of(grid, "test", lambda: similarity)
     check((near, competitors), [row for links, _ in again for row in links])
     check((null,), [row for _, nulls in again for row in nulls])
-    assert context_of(grid, "test", list)[1].table.tolist() == null.table.tolist()  # computed once
+    assert context_of(grid, "test", list)[1].dense().tolist() == null.dense().tolist()  # computed once

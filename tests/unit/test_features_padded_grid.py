@@ -184,9 +184,19 @@ def test_no_pairs_at_all(flipped):
     assert [len(x) for x in padded.crossing(none, none)] == [0, 0]
 
 
-def test_columns_of_a_table_are_contiguous():
-    names, table = table_of({"a": np.array([True, False]), "b": np.array([0.25, 1.0])})
-    assert names == ("a", "b") and table.tolist() == [[1.0, 0.25], [0.0, 1.0]]
-    assert table.dtype == np.float32 and table.flags.f_contiguous
-    with pytest.raises(ValueError, match="could not broadcast"):
+def test_a_table_of_columns():
+    """Truth values are multiplied eight at a time, whatever stands between them."""
+    rng = np.random.default_rng(0)
+    for sorts in ("t", "s", "tsst", "ttttttttt", "tttstttttstttttttts"):
+        values = rng.random((len(sorts), 50))
+        columns = {f"{k}": values[k] > 0.5 if sort == "t" else values[k] for k, sort in enumerate(sorts)}
+        names, table = table_of(columns)
+        written, weights = np.asarray(table), rng.normal(size=len(sorts))
+        assert names == tuple(columns) and table.shape == written.shape == (50, len(sorts))
+        assert written.dtype == np.float32 and written.flags.f_contiguous
+        assert written.tolist() == np.column_stack(list(columns.values())).astype(np.float32).tolist()
+        assert np.allclose(table @ weights, written.astype(np.float64) @ weights, rtol=0, atol=1e-14)
+        assert table[:, 0].tolist() == written[:, 0].tolist()
+        assert table[[4, 2]].tolist() == written[[4, 2]].tolist()
+    with pytest.raises(ValueError, match="of 3 and of 2 rows"):
         table_of({"a": np.zeros(3), "b": np.zeros(2)})

@@ -16,7 +16,7 @@ from ...types import SentencePair
 from ...util.geometry import COLUMN, ROW, PaddedGrid
 from ..api import Block, NodeBlocks
 from ..approximate_parse import AUXILIARIES, MARKS, RELATIONS, approximate_parse, at, kinds_of_tags
-from ..grid import Grid, Named, table_of
+from ..grid import ColumnTable, Grid, Named, table_of
 from ..string_similarity import FORM, base_similarity, of_lower_case
 from .context import Columns
 from .pos import TAG
@@ -49,7 +49,8 @@ class Attachment:
         if flipped != grid.is_flipped:
             source, target = target, source
         names, table = grid.shared_columns(self, partial(self._columns, grid, padded, source[0], target[0]))
-        head_alike = table[:, names.index("head_similar")] > 0
+        assert isinstance(table, ColumnTable)
+        head_alike = table.columns[names.index("head_similar")]
         label = grid.shared((self, "labels"), partial(_labels, padded, source[1], target[1], head_alike))
         link = Block(names, table, padded.place), Block(_LABELS, None, label[padded.place])
         found = grid.row_max(grid.per_cell(base_similarity)) > 0

@@ -18,7 +18,7 @@ import numpy as np
 from ...util.build import INTERNAL
 from ...util.geometry import nearest
 from ..api import Block, Grouped, NodeBlocks, prefixed
-from ..grid import Grid
+from ..grid import ColumnTable, Grid
 from ..string_similarity import FORM, base_of, base_similarity, of_lower_case
 from ..wordlists import FUNCTION_KINDS, IS_CONTENT, WORD_CLASSES, word_classes
 from ..words import Lexicon, Signal, WordPairs
@@ -49,6 +49,7 @@ OF_ALIKE = (
     "wins_both", "loses_both", "row_margin", "column_margin",
 )  # fmt: skip
 OF_UNLIKE = (*_COMMON, "row_better", "column_better", "row_free", "column_free")
+Column = tuple[np.ndarray, np.ndarray]  # its values by row, and the row of each cell
 _ALIKE_NAMES = tuple(map(".".join, product(ALIKE, OF_ALIKE)))
 
 
@@ -64,20 +65,21 @@ class Kinds:
     resources: Annotated[tuple[str, ...], INTERNAL] = ()
 
     def __call__(self, grid: Grid) -> NodeBlocks:
-        column: dict[str, tuple[Block, int]] = {}
+        column: dict[str, Column] = {}
         for block in Context(self.window)(grid).link:
-            for k, name in enumerate(block.names):
-                column[name] = block, k
+            assert isinstance(block.table, ColumnTable) and block.index is not None
+            for name, values in zip(block.names, block.table.columns, strict=True):
+                column[name] = values, block.index
         kind = grid.per_cell(kind_of_words).astype(np.int8)
         group = np.maximum(kind, len(ALIKE) - 1)  # all similar words, and each class of dissimilar ones
         ends = np.cumsum(np.bincount(group, minlength=len(KINDS)))
         alike, *unlike = np.split(np.argsort(group, kind="stable"), ends[len(ALIKE) - 1 : -1])
         everything = np.arange(grid.n_cells)
-        in_run = _values(column, ("run>=3",), everything)[: grid.n_cells, 0] > 0
+        run, place = column["run>=3"]
         cells = everything if self.unlike else alike
-        anchors = Block(ANCHOR_COLUMNS, anchor_columns(grid, in_run, cells), _index_of(cells, grid.n_cells))
-        for k, name in enumerate(ANCHOR_COLUMNS):
-            column[name] = anchors, k
+        index = _index_of(cells, grid.n_cells)
+        for name, values in zip(ANCHOR_COLUMNS, anchor_columns(grid, run[place], cells).T, strict=True):
+            column[name] = values, index
         values = _values(column, OF_ALIKE, alike)
         group = kind[alike] if len(alike) else np.zeros(len(values), kind.dtype)
         grouped = Grouped(values, group, len(ALIKE))  # one block: these cells are few
@@ -88,16 +90,15 @@ class Kinds:
         return NodeBlocks(tuple(link))
 
 
-def _values(column: Mapping[str, tuple[Block, int]], names: Sequence[str], cells: np.ndarray) -> np.ndarray:
+def _values(column: Mapping[str, Column], names: Sequence[str], cells: np.ndarray) -> np.ndarray:
     """[cells, names] the columns' values in some cells; one row of zeros if there are no cells."""
     out = np.zeros((len(names), max(len(cells), 1)), dtype=np.float32)
     rows: dict[int, np.ndarray] = {}
     for line, name in zip(out, names, strict=True):
-        block, k = column[name]
-        assert block.table is not None and block.index is not None
-        if id(block) not in rows:
-            rows[id(block)] = block.index[cells]
-        line[: len(cells)] = block.table[:, k][rows[id(block)]]
+        values, index = column[name]
+        if id(index) not in rows:
+            rows[id(index)] = index[cells]
+        line[: len(cells)] = values.take(rows[id(index)])
     return np.asarray(out.T)
 
 
@@ -145,8 +146,8 @@ kind_of_words = Signal("kinds", FORM, _kinds)
 
 
 def anchor_columns(grid: Grid, in_run: np.ndarray, cells: np.ndarray) -> np.ndarray:
-    """[cells, ANCHOR_COLUMNS] of 0 and 1: as far from an anchor as the other word is, between two anchors, out of
-    order; whether repeated words are the same occurrence.
+    """[cells, ANCHOR_COLUMNS] whether a word is as far from an anchor as the other is, between two anchors, out
+    of order; whether repeated words are the same occurrence.
 
     `in_run` [C]: the cells of runs of matches that are long enough for any word to be an anchor.
     """
@@ -159,7 +160,7 @@ def anchor_columns(grid: Grid, in_run: np.ndarray, cells: np.ndarray) -> np.ndar
     alone = (np.bincount(s, minlength=1)[s] == 1) & (np.bincount(t, minlength=1)[t] == 1)
     partner = np.full(len(grid.source_pair), -1)
     partner[s[telling & alone]] = grid.n[alike[telling & alone]]
-    table = np.zeros((len(ANCHOR_COLUMNS), len(cells)), dtype=np.float32)
+    table = np.zeros((len(ANCHOR_COLUMNS), len(cells)), dtype=bool)
     token, n = grid.source_token[cells], grid.n[cells]
     shift = n - grid.source_position[token]
     left = nearest(partner >= 0, grid.source_pair, -1)
@@ -168,8 +169,8 @@ def anchor_columns(grid: Grid, in_run: np.ndarray, cells: np.ndarray) -> np.ndar
     for column, anchor in ((table[0], left), (table[1], right)):
         own_shift = np.where(anchor < 0, far, partner[anchor] - grid.source_position[anchor])
         column[:] = shift == own_shift[token]
-    np.maximum(table[0], table[1], out=table[2])
-    np.multiply(table[0], table[1], out=table[3])
+    np.logical_or(table[0], table[1], out=table[2])
+    np.logical_and(table[0], table[1], out=table[3])
     after, before = np.where(left < 0, -1, partner[left])[token], np.where(right < 0, far, partner[right])[token]
     table[4] = (n > after) & (n < before) & ((left >= 0) & (right >= 0))[token]
     table[5] = (n < after) | (n > before)

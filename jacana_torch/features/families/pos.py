@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from operator import itemgetter
 from typing import Annotated, ClassVar
 
 import numpy as np
@@ -13,12 +11,12 @@ import numpy as np
 from ...util.build import INTERNAL
 from ...util.geometry import PaddedGrid
 from ..api import Block, NodeBlocks, prefixed
-from ..grid import Grid
-from ..string_similarity import base_similarity
+from ..grid import Grid, Named, table_of
+from ..string_similarity import base_similarity, of_lower_case
 from ..words import WordKey, WordPairs
 
-NEIGHBOUR_COLUMNS = ("left_match", "right_match", "both_match", "all_match", "identical_both_match")
 TAG = WordKey(None, ("pos",))  # tokens with the same tag are the same word
+_LOWER = partial(of_lower_case, str, part=0)
 
 
 @dataclass(frozen=True)
@@ -29,7 +27,7 @@ class Pos:
     key: ClassVar[WordKey] = TAG
 
     def word_blocks(self, pairs: WordPairs) -> tuple[Block, ...]:
-        names, number = pairs.lexicon.named("pos", _lower)
+        names, number = pairs.lexicon.named("pos", _LOWER)
         seen: dict[str, int] = {}
         index = np.empty(len(pairs), dtype=np.int64)
         for u, (a, b) in enumerate(zip(number[pairs.left].tolist(), number[pairs.right].tolist(), strict=True)):
@@ -44,32 +42,30 @@ class Pos:
 
     def __call__(self, grid: Grid) -> NodeBlocks:
         words, padded, base = grid.words(TAG), grid.padded(), grid.per_cell(base_similarity)
-        names, number = words.lexicon.named("pos", _lower)
+        names, number = words.lexicon.named("pos", _LOWER)
         tag = number[words.source]
         neighbours = grid.shared("pos.neighbours", partial(_neighbours, grid, padded))
         identical = np.where(base >= 1.0, tag[grid.source_token], -1)
         matched = np.where(grid.row_max(base) >= 0.9, tag, -1)
-        link = (
-            Block(prefixed("identical:", names), None, identical),
-            Block(NEIGHBOUR_COLUMNS, neighbours, padded.place),
-        )
+        link = Block(prefixed("identical:", names), None, identical), Block(*neighbours, padded.place)
         null = Block(prefixed("null:", names), None, tag), Block(prefixed("null_matched:", names), None, matched)
         return NodeBlocks(link, null)
 
 
-def _lower(words: Sequence[tuple[str]]) -> list[str]:
-    return list(map(str.lower, map(itemgetter(0), words)))
-
-
-def _neighbours(grid: Grid, padded: PaddedGrid) -> np.ndarray:
-    """[places, 5] whether the tags to the left and right match, and both while the words do."""
-    table = np.zeros((len(NEIGHBOUR_COLUMNS), padded.size))
+def _neighbours(grid: Grid, padded: PaddedGrid) -> Named:
+    """Over the padded grid: whether the tags to the left and right match, and both while the words do."""
     words = grid.words(TAG)
     same_tag = words.source[grid.source_token] == words.target[grid.target_token]
-    match = padded.field(same_tag.astype(np.float32), padded.place)
+    match = padded.field(same_tag, padded.place)
     identical = padded.field(grid.per_cell(base_similarity) >= 1.0, padded.place)
-    table[0], table[1] = padded.near(match, -1, -1), padded.near(match, 1, 1)
-    table[2] = table[0] * table[1]
-    table[3] = table[2] * padded.near(match, 0, 0)
-    table[4] = table[2] * padded.near(identical, 0, 0)
-    return np.asarray(table.T)
+    left, right = padded.near(match, -1, -1), padded.near(match, 1, 1)
+    both = left & right
+    return table_of(
+        {
+            "left_match": left,
+            "right_match": right,
+            "both_match": both,
+            "all_match": both & padded.near(match, 0, 0),
+            "identical_both_match": both & padded.near(identical, 0, 0),
+        }
+    )
