@@ -24,6 +24,7 @@ from ..corpora import Source, format_named, guess
 from ..errors import ConfigError, CorpusError
 from ..resources.store import put_in_place, unfinished, write_whole
 from ..util import parallel
+from ..util.json_values import parse_object, shown
 from ..version import __version__
 from . import note, presentable
 from .align import Settings, align_source
@@ -171,7 +172,7 @@ def planned(
     if path.exists():
         held = _read(path)
         _check_same(path, held, begun, names)
-        return [Block(**block) for block in held["blocks"]]
+        return list(held["blocks"])
     if folder.exists() and not folder.is_dir():
         raise ConfigError(f"{folder}: is a file; name a new folder")
     if folder.is_dir() and (others := sorted(os.listdir(folder))):
@@ -205,12 +206,17 @@ def _format(name: str, columns: tuple[str, str] | None) -> str:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        held = json.loads(path.read_text(encoding="utf-8"))
+        held = parse_object(path.read_text(encoding="utf-8"))
         if held["format"] == FORMAT:
-            return dict(held)
-        wrong = f"format {held['format']}"
+            held["blocks"] = [Block(**block) for block in held["blocks"]]
+            places = [(one["path"], one["bytes"], one["modified"], one["sha256"]) for one in held["inputs"]]
+            known = {name for name, *_ in places}
+            if any(block.file not in known for block in held["blocks"]) or not dict(held["options"]):
+                raise ValueError("its parts do not fit together")
+            return {name: held[name] for name in ("version", "model", "options", "inputs", "blocks")}
+        wrong = f"format {shown(held['format'])}"
     except (OSError, ValueError, KeyError, TypeError) as error:
-        wrong = str(error)
+        wrong = f"{type(error).__name__}: {error}"
     raise ConfigError(f"{path}: is no manifest of this version ({wrong}): name a new folder")
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import ConfigError, CorpusError
@@ -68,16 +67,19 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _pairs(arguments: argparse.Namespace) -> list[tuple[str, str]]:
+    from .texts import read_lines, read_text
+
     files = arguments.files
     if len(files) > 2 or (arguments.whole and len(files) != 2):
         raise ConfigError("coverage takes references and texts, two files, or one file of pairs")
+    if files == ["-", "-"]:
+        raise ConfigError("only one of the two texts can come from stdin")
     if len(files) == 2:
         if arguments.from_:
             raise ConfigError("--from is the format of one file of pairs")
-        one, other = (_read(name) for name in files)
         if arguments.whole:
-            return [(one, other)]
-        lines = one.splitlines(), other.splitlines()
+            return [(read_text(files[0]), read_text(files[1]))]
+        lines = read_lines(files[0]), read_lines(files[1])
         if len(lines[0]) != len(lines[1]):
             raise CorpusError(
                 f"{len(lines[0])} lines, but {files[1]} has {len(lines[1])}: use --whole for two texts", files[0]
@@ -94,15 +96,6 @@ def _pairs(arguments: argparse.Namespace) -> list[tuple[str, str]]:
     if not found:
         raise CorpusError("has no pairs", files[0])
     return found
-
-
-def _read(name: str) -> str:
-    try:
-        return (sys.stdin.buffer.read() if name == "-" else Path(name).expanduser().read_bytes()).decode(
-            "utf-8-sig"
-        )
-    except UnicodeDecodeError as error:
-        raise CorpusError(f"is not UTF-8: byte {error.object[error.start]:#04x} at {error.start}", name) from None
 
 
 def _text(found: CorpusCoverage) -> str:

@@ -8,7 +8,7 @@ import os
 import sys
 from pathlib import Path
 
-from ..errors import ConfigError, CorpusError
+from ..errors import ConfigError
 
 DIFFERENT = 1  # the exit code of --exit-code
 FORMATS = ("text", "unified", "html", "json", "m2")
@@ -90,11 +90,9 @@ def _files(given: list[str]) -> tuple[str, str, str]:
 def _read(name: str) -> str:
     if name in (os.devnull, "/dev/null"):
         return ""
-    try:
-        data = sys.stdin.buffer.read() if name == "-" else Path(name).expanduser().read_bytes()
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise CorpusError(f"is not UTF-8: byte {error.object[error.start]:#04x} at {error.start}", name) from None
+    from .texts import read_text
+
+    return read_text(name)
 
 
 def _on_terminal() -> bool:

@@ -71,19 +71,14 @@ def _targets(records: list[Record], name: str, targets: str | None) -> list[Sent
     """The other sentences, from their file or from the records."""
     from ..annotate.tokens import tokenize
     from ..types import Sentence
+    from .texts import read_lines
 
     if targets is None:
         found = [record.target for record in records if record.target is not None]
         if len(found) != len(records):
             raise ConfigError(f"{name}: a record has no target: name a file of the other sentences, one a line")
         return found
-    try:
-        data = sys.stdin.buffer.read() if targets == "-" else Path(targets).expanduser().read_bytes()
-        lines = data.decode("utf-8-sig").splitlines()
-    except UnicodeDecodeError as error:
-        raise CorpusError(
-            f"is not UTF-8: byte {error.object[error.start]:#04x} at {error.start}", targets
-        ) from None
+    lines = read_lines(targets)
     if len(lines) != len(records):
         raise CorpusError(f"{len(lines)} lines for the {len(records)} sentences of {name}", targets)
     return [Sentence(tokenize(line), text=line) for line in lines]

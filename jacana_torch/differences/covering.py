@@ -127,6 +127,8 @@ def corpus_coverage(
         raise JacanaError("coverage needs at least one pair")
     if rounds < 1:
         raise JacanaError(f"rounds={rounds}: intervals need at least one round")
+    if seed < 0:
+        raise JacanaError(f"seed={seed}: a whole number from 0")
     values, support = np.array([c.value for c in each]), np.array([c.support for c in each])
     weight = np.array([c.weight for c in each])
     total = float(weight.sum())

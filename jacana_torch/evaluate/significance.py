@@ -35,6 +35,7 @@ def differences(ours: Counts, theirs: Counts, rounds: int = ROUNDS, seed: int = 
     """The difference in every metric. Results depend on `seed` alone."""
     if rounds < 1:
         raise JacanaError(f"rounds={rounds}: significance needs at least one round")
+    _check_seed(seed)
     if len(ours) != len(theirs) or not np.array_equal(ours.gold, theirs.gold):
         raise JacanaError(
             f"systems must be compared on the same pairs, but these counts have different gold links "
@@ -63,6 +64,7 @@ def intervals(counts: Counts, rounds: int = ROUNDS, seed: int = 1) -> dict[str, 
     """The bootstrap interval of every metric of one system. Results depend on `seed` alone."""
     if rounds < 1 or not len(counts):
         raise JacanaError(f"rounds={rounds}, {len(counts)} pairs: intervals need at least one of each")
+    _check_seed(seed)
     low, high = _bootstrapped(_columns(counts), None, rounds, seed)
     return {name: Interval(float(low[k]), float(high[k])) for k, name in enumerate(METRICS)}
 
@@ -83,6 +85,11 @@ def _metrics(sums: np.ndarray, pairs: int) -> np.ndarray:
 def _f1(precision: np.ndarray, recall: np.ndarray) -> np.ndarray:
     both = precision + recall
     return np.asarray(np.divide(2 * precision * recall, both, out=np.zeros(np.shape(both)), where=both > 0))
+
+
+def _check_seed(seed: int) -> None:
+    if seed < 0:
+        raise JacanaError(f"seed={seed}: a whole number from 0")
 
 
 def _randomised(one: np.ndarray, other: np.ndarray, observed: np.ndarray, rounds: int, seed: int) -> np.ndarray:

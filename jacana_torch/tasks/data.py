@@ -10,7 +10,7 @@
 
 from __future__ import annotations
 
-import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +20,7 @@ from typing import Any
 from ..annotate.tokens import tokenize
 from ..errors import ConfigError, CorpusError
 from ..types import Sentence, SentencePair
+from ..util.json_values import encodable, parse_object, shown
 
 _TRUE = {"yes": 1.0, "true": 1.0, "entailment": 1.0, "1": 1.0}
 _FALSE = {"no": 0.0, "false": 0.0, "unknown": 0.0, "contradiction": 0.0, "0": 0.0}
@@ -111,10 +112,12 @@ def _json(text: str, path: Path) -> Iterator[tuple[SentencePair, float]]:
         if not line.strip():
             continue
         try:
-            item = json.loads(line)
+            item = parse_object(line)
             pair = SentencePair(_side(item["source"]), _side(item["target"]), str(item.get("id", number)))
-            wanted = item["label"] if "label" in item else item["score"]
-            yield pair, float(wanted)
+            wanted = _value(item["label"] if "label" in item else item["score"])
+            if "label" in item and wanted not in (0, 1):
+                raise ValueError(f"a label is 0 or 1, and not {shown(item['label'])}")
+            yield pair, wanted
         except KeyError as error:
             raise CorpusError(f"the record has no {error}", str(path), number) from None
         except (TypeError, ValueError) as error:
@@ -123,10 +126,22 @@ def _json(text: str, path: Path) -> Iterator[tuple[SentencePair, float]]:
             ) from None
 
 
+def _value(given: Any) -> float:
+    try:
+        value = float(given)
+    except OverflowError:  # a whole number beyond all floats
+        value = math.inf
+    if not math.isfinite(value):
+        raise ValueError(f"{shown(given)} is no finite number")
+    return value
+
+
 def _side(given: Any) -> Sentence:
     if isinstance(given, str):
+        encodable(given)
         return Sentence(tokenize(given), text=given)
     if isinstance(given, list) and all(isinstance(token, str) and token for token in given):
+        encodable("".join(given))
         return Sentence(given)
     raise ValueError("a side is a string or a list of tokens")
 
@@ -151,8 +166,13 @@ def _xml(text: str, path: Path) -> Iterator[tuple[SentencePair, float]]:
         yield SentencePair(one, other, name), label
 
 
+def _lines(text: str) -> list[str]:
+    """Cut a text at its line feeds: nothing else ends a line."""
+    return text.removesuffix("\n").split("\n")
+
+
 def _msrp(text: str, path: Path) -> Iterator[tuple[SentencePair, float]]:
-    for number, line in enumerate(text.splitlines()[1:], start=2):
+    for number, line in enumerate(_lines(text)[1:], start=2):
         found = line.split("\t")
         if len(found) != 5 or found[0] not in ("0", "1"):
             raise CorpusError("expected Quality, two ids and two sentences between tabs", str(path), number)
@@ -161,8 +181,8 @@ def _msrp(text: str, path: Path) -> Iterator[tuple[SentencePair, float]]:
 
 def _sts(text: str, path: Path) -> Iterator[tuple[SentencePair, float]]:
     gold = path.with_name(path.name.replace("STS.input", "STS.gs", 1))
-    values = gold.read_text(encoding="utf-8").splitlines()
-    lines = text.splitlines()
+    values = _lines(gold.read_text(encoding="utf-8"))
+    lines = _lines(text)
     if len(values) != len(lines):
         raise CorpusError(f"has {len(values)} scores for {len(lines)} pairs", str(gold))
     for number, (line, value) in enumerate(zip(lines, values, strict=True), start=1):
@@ -172,7 +192,7 @@ def _sts(text: str, path: Path) -> Iterator[tuple[SentencePair, float]]:
         if not value.strip():
             continue  # later years judge some pairs only
         try:
-            wanted = float(value)
+            wanted = _value(value)
         except ValueError:
             raise CorpusError(f"{value[:40]!r} is no score", str(gold), number) from None
         yield SentencePair(_side(found[0]), _side(found[1]), str(number)), wanted

@@ -19,9 +19,10 @@ from types import MappingProxyType
 from typing import Any
 
 from ..annotate.tokens import tokenize
-from ..errors import ConfigError, CorpusError, MissingResource
+from ..errors import ConfigError, CorpusError, MissingResource, quote
 from ..projection import Projected
 from ..types import Sentence
+from ..util.json_values import encodable, parse_object, shown, writable
 
 Span = tuple[int, int, str]  # characters
 FORMATS = ("jsonl", "bio", "spacy")
@@ -66,35 +67,45 @@ def _read_jsonl(path: str) -> Iterator[Record]:
     for number, line in enumerate(Path(path).read_text(encoding="utf-8-sig").split("\n"), start=1):
         if line.strip():
             try:
-                item = json.loads(line)
-                if not isinstance(item, dict):
-                    raise ValueError("it is no object")
-                yield _record(item)
-            except (ValueError, KeyError, TypeError) as error:
+                yield _record(parse_object(line))
+            except ValueError as error:
                 raise CorpusError(f"is no record of text and spans: {error}", path, number) from None
 
 
 def _record(item: dict[str, Any]) -> Record:
+    for key, value in item.items():
+        encodable(key)
+        writable(value, key)
     name = next((key for key in ("text", "source", "data") if isinstance(item.get(key), str)), None)
     if name is None:
         raise ValueError("there is no text")
-    text = item[name]
+    text, target = item[name], item.get("target")
+    if target is not None and not isinstance(target, str):
+        raise ValueError(f"'target' should be a text and is {shown(target)}")
     layout = next(
         (key for key in ("spans", "entities", "label", "labels") if isinstance(item.get(key), list)), "spans"
     )
-    spans = []
-    for one in item.get(layout, []):
-        if isinstance(one, dict):
-            start, end = (one.get(key, one.get(f"{key}_offset")) for key in ("start", "end"))
-            label = str(one.get("label", ""))
-        else:
-            start, end, label = one
-        if type(start) is not int or type(end) is not int or not 0 <= start <= end <= len(text):
-            raise ValueError(f"span {start}-{end} is not within the text of {len(text)} characters")
-        spans.append((start, end, str(label)))
-    target = item.get("target")
+    given = item.get(layout, [])
+    if not isinstance(given, list):
+        raise ValueError(f"{layout!r} should be a list and is {shown(given)}")
+    spans = [_span(one, len(text)) for one in given]
     extra = {key: value for key, value in item.items() if key not in (name, layout, "target", "tokens")}
-    return Record(_sentence(text), spans, None if target is None else _sentence(str(target)), layout, extra)
+    return Record(_sentence(text), spans, None if target is None else _sentence(target), layout, extra)
+
+
+def _span(given: Any, length: int) -> Span:
+    if isinstance(given, dict):
+        start, end = (given.get(key, given.get(f"{key}_offset")) for key in ("start", "end"))
+        label = given.get("label")
+    elif isinstance(given, list) and len(given) == 3:
+        start, end, label = given
+    else:
+        raise ValueError(f"a span has a start, an end and a label, and this is {shown(given)}")
+    if type(start) is not int or type(end) is not int or not 0 <= start <= end <= length:
+        raise ValueError(f"span {quote(f'{start}-{end}')} is not within the text of {length} characters")
+    if not isinstance(label, (str, int, type(None))) or isinstance(label, bool):
+        raise ValueError(f"a label should be a text and is {shown(label)}")
+    return start, end, "" if label is None else str(label)
 
 
 def _sentence(text: str) -> Sentence:
@@ -130,9 +141,9 @@ def _read_bio(path: str) -> Iterator[Record]:
         fields = line.split()
         if fields and not line.startswith(("-DOCSTART-", "# ")):
             if len(fields) < 2:
-                raise CorpusError(f"expected a token and its tag, not {line.strip()[:60]!r}", path, number)
+                raise CorpusError(f"expected a token and its tag, not {quote(line.strip())}", path, number)
             if fields[-1] != "O" and fields[-1][:2] not in ("B-", "I-", "E-", "S-", "L-", "U-"):
-                raise CorpusError(f"{fields[-1]!r} is no tag: O, B-X, I-X", path, number)
+                raise CorpusError(f"{quote(fields[-1])} is no tag: O, B-X, I-X", path, number)
             rows.append((fields[0], fields[-1]))
         elif rows:
             yield _of_tags(rows)
@@ -159,6 +170,11 @@ def _of_tags(rows: Sequence[tuple[str, str]]) -> Record:
 def _write_bio(records: Iterable[tuple[Record, Sentence, Sequence[Projected]]]) -> Iterator[str]:
     for _, target, found in records:
         tags = ["O"] * len(target)
+        for one in found:
+            if len(one.label.split()) > 1 or one.label.strip() != one.label:
+                raise ConfigError(
+                    f"the label {quote(one.label)} has white space, which BIO cannot hold: --to jsonl"
+                )
         for one in sorted(found, key=lambda one: -one.confidence):  # of overlapping ones, the surest
             for start, end in one.parts:
                 inside = [k for k, (a, b) in enumerate(target.offsets or ()) if a < end and b > start]
@@ -183,8 +199,10 @@ def _read_spacy(path: str) -> Iterator[Record]:
                     places.append((token.idx, token.idx + len(token)))
             spans = [(ent.start_char, ent.end_char, ent.label_) for ent in doc.ents]
             yield Record(Sentence(tokens, text=doc.text, offsets=places), spans)
-    except (ValueError, TypeError, OSError) as error:
-        raise CorpusError(f"is no DocBin: {error}", path) from None
+    except OSError:
+        raise
+    except Exception as error:  # spaCy checks nothing: what damage leads to is any error
+        raise CorpusError(f"is no DocBin that can be read ({type(error).__name__}: {error})", path) from None
 
 
 def docs_of(records: Iterable[tuple[Record, Sentence, Sequence[Projected]]]) -> Iterator[Any]:

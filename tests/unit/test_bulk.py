@@ -183,6 +183,19 @@ def test_mistakes(cli, model, tmp_path, monkeypatch):
     assert "is a file" in cli(*command, "--output", str(path), "--block-size", "3")[2]
     assert "name them" in cli("align", "-", "--model", model, "--output", f"{tmp_path}/out/")[2]
     assert "--address is of a Ray cluster" in cli(*command, "--output", f"{tmp_path}/out/", "--address", "auto")[2]
+    assert cli(*command, "--output", f"{tmp_path}/begun/", "--workers", "1")[0] == 0
+    manifest = tmp_path / "begun" / "manifest.json"
+    held = json.loads(manifest.read_text())
+    bad = [{k: v for k, v in held.items() if k != key} for key in held]
+    bad += [
+        {**held, key: value} for key in ("blocks", "inputs", "options") for value in (None, 1, [1], {"a": 1}, "ab")
+    ]
+    bad += [{**held, "blocks": [{**held["blocks"][0], "file": "/etc/passwd"}]}, []]
+    for damaged in [*map(json.dumps, bad), "", "{", "[" * 100_000]:
+        if damaged != json.dumps({**held, "options": {"a": 1}}):  # of another run, as far as one can know
+            manifest.write_text(damaged)
+            code, _, err = cli(*command, "--output", f"{tmp_path}/begun/")
+            assert code == 2 and "manifest.json: is no manifest of this version" in err
     monkeypatch.setitem(sys.modules, "ray", None)
     code, _, err = cli(*command, "--output", f"{tmp_path}/out/", "--engine", "ray")
     assert code == 2 and "pip install 'jacana-torch[ray]'" in err

@@ -106,6 +106,14 @@ def test_the_command(tmp_path, capsys):
     (tmp_path / "pairs.jsonl").write_text(json.dumps({"source": REFERENCE, "target": REFERENCE}) + "\n")
     assert main(["coverage", str(tmp_path / "pairs.jsonl"), "--model", "core", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["coverage"] == 1
+    (tmp_path / "b").write_bytes("One.\u2028\x0bTwo.\r\n\r\n".encode())  # two lines, in every format
+    assert main(["coverage", *files, "--json"]) == 0
+    assert main(["coverage", *files, "--seed", "-1"]) == 2
+    assert "seed=-1: a whole number from 0" in capsys.readouterr().err
+    assert main(["coverage", "-", "-"]) == 2
+    (tmp_path / "b").write_bytes(b"One.\n\xff\n")
+    assert main(["coverage", *files]) == 2
+    assert "b:2: byte 0xff is not UTF-8" in capsys.readouterr().err
     (tmp_path / "b").write_text("one line\n")
     assert main(["coverage", *files]) == 2
     assert "2 lines, but" in capsys.readouterr().err

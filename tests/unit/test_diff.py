@@ -220,7 +220,7 @@ def test_the_command(tmp_path, capsys):
     assert capsys.readouterr().out == ""
     (tmp_path / "c").write_bytes(b"\xff")
     assert main(["diff", files[0], str(tmp_path / "c")]) == 2
-    assert "is not UTF-8: byte 0xff at 0" in capsys.readouterr().err
+    assert "c:1: byte 0xff is not UTF-8" in capsys.readouterr().err
     assert main(["diff", files[0]]) == 2
     assert "takes two files" in capsys.readouterr().err
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import zlib
 
 import pytest
 from hypothesis import given
@@ -117,19 +118,40 @@ def test_spacys_documents_keep_white_space(tmp_path):
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("a.jsonl", '{"text": "ab", "spans": [{"start": 0, "end": 3}]}\n', "a.jsonl:1: .*span 0-3 is not within"),
-        ("a.jsonl", "[]\n", "no object"),
+        (
+            "a.jsonl",
+            '{"text": "ab", "spans": [{"start": 0, "end": 3}]}\n',
+            "a.jsonl:1: .*span '0-3' is not within",
+        ),
+        ("a.jsonl", "[]\n", "expected a JSON object"),
+        ("a.jsonl", "[" * 100_000, "a.jsonl:1: .*nested too deeply"),
+        ("a.jsonl", '{"text": "a", "x": ' + "[" * 500 + "]" * 500 + "}", "a.jsonl:1: .*'x' is nested more than"),
+        ("a.jsonl", '{"text": "a", "x": 1e999}', "a.jsonl:1: .*'x' has a number beyond all floats"),
+        ("a.jsonl", '{"text": "a", "x": NaN}', "a.jsonl:1: .*NaN is not a number"),
+        ("a.jsonl", '{"text": "a", "x": "\\ud800"}', "a.jsonl:1: .*half a surrogate pair"),
+        ("a.jsonl", '{"text": "a", "label": [[0, 1, "\\ud800"]]}', "a.jsonl:1: .*half a surrogate pair"),
+        ("a.jsonl", '{"text": "a", "\\ud800": 1}', "a.jsonl:1: .*half a surrogate pair"),
+        ("a.jsonl", '{"text": "a", "label": [[0, 1, ["X"]]]}', "a.jsonl:1: .*a label should be a text"),
+        ("a.jsonl", '{"text": "a", "spans": "abc"}', "a.jsonl:1: .*'spans' should be a list"),
+        ("a.jsonl", '{"text": "a", "spans": ["abc"]}', "a.jsonl:1: .*a span has a start, an end and a label"),
+        ("a.jsonl", '{"text": "a", "spans": [], "target": ["A"]}', "a.jsonl:1: .*'target' should be a text"),
+        (
+            "a.jsonl",
+            '{"text": "a", "spans": [[%s, 1, "X"]]}' % ("1" * 4000),
+            "^.{0,300} is not within the text of 1",
+        ),
         ("a.bio", "word\n", "expected a token and its tag"),
         ("a.bio", "word X\n", "'X' is no tag"),
         ("a.jsonl", '{"text": "ab"}\n', "a record has no target"),
         ("a.doc", "", "does not say whether"),
         ("a.spacy", "none", "is no DocBin"),
+        ("a.spacy", zlib.compress(b"\x80"), "is no DocBin"),  # an empty table
     ],
 )
 def test_mistakes(tmp_path, capsys, name, text, message):
     if name.endswith(".spacy"):
         pytest.importorskip("spacy")
-    (tmp_path / name).write_text(text)
+    (tmp_path / name).write_bytes(text.encode() if isinstance(text, str) else text)
     assert main(["project", str(tmp_path / name), "--model", "core", "--to", "jsonl"]) == 2
     assert re.search(message, capsys.readouterr().err)
 
@@ -140,3 +162,15 @@ def test_weak_spans_are_dropped_and_said(tmp_path, capsys):
     assert main(["project", str(tmp_path / "a.jsonl"), "--model", "core", "--least", "0.99"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["spans"] == [] and found["not_projected"] == [[0, 16, "PER"]]
+
+
+def test_lines_end_at_line_feeds_alone_and_labels_stay_whole(tmp_path, capsys):
+    item = {"text": SOURCE, "spans": [{"start": 0, "end": 16, "label": "A\nB"}]}
+    (tmp_path / "a.jsonl").write_text(json.dumps(item) + "\n")
+    (tmp_path / "b").write_bytes("Regina\u2028Schueller\x0bworks in\x85Italy .\r\n".encode())
+    command = ["project", str(tmp_path / "a.jsonl"), str(tmp_path / "b"), "--model", "core"]
+    assert main(command) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["text"][slice(0, 16)] == "Regina\u2028Schueller" and found["spans"][0]["label"] == "A\nB"
+    assert main([*command, "--to", "bio"]) == 2
+    assert "the label 'A\\nB' has white space, which BIO cannot hold" in capsys.readouterr().err

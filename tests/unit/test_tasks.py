@@ -125,6 +125,18 @@ def test_readers_of_the_owners_formats(tmp_path):
     ("name", "text", "message"),
     [
         ("a.jsonl", '{"source": "x", "target": "y"}\n', "a.jsonl:1: the record has no 'score'"),
+        *(
+            ("a.jsonl", f'{{"source": "x", "target": "y", {rest}}}\n', f"a.jsonl:1: .*{message}")
+            for rest, message in (
+                ('"label": 2', "a label is 0 or 1"),
+                ('"score": NaN', "NaN is not a number"),
+                ('"score": 1e999', "no finite number"),
+                ('"score": "inf"', "no finite number"),
+                (f'"score": 1{"0" * 400}', "no finite number"),
+                (f'"x": {"[" * 100_000}', "nested too deeply"),
+                ('"score": 1, "source": "\\ud800"', "half a surrogate pair"),
+            )
+        ),
         ("a.xml", "<pair><t>x</t></pair>", "needs <t>, <h>"),
         ("a.xml", "<pair>", "is not XML"),
         ("a.txt", "x\ty", "is no data set"),
