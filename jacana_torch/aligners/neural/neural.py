@@ -107,6 +107,7 @@ class Neural:
     part: str = "grid"
     columns: Columns = field(default_factory=Columns, init=False, repr=False)
     _kept: dict[str, np.ndarray] = field(default_factory=dict, init=False, repr=False)
+    _trained_with: str = field(default="", init=False, repr=False)  # the checksum of a folder's encoder
     networks: list[GridNetwork] = field(default_factory=list, init=False, repr=False, compare=False)
 
     keeps_progress: ClassVar[bool] = True
@@ -144,9 +145,9 @@ class Neural:
         return tuple(sorted({*self.features.resources, *own}))
 
     def check(self) -> None:
-        """Raise an error if there is an encoder and the package that opens it is missing."""
+        """Raise an error if there is an encoder that cannot be opened, or no package that opens it."""
         if self.encoder is not None:
-            checkpoint.check_package()
+            checkpoint.tokenizer(self.encoder)
 
     # Training
 
@@ -183,6 +184,8 @@ class Neural:
     def keep(self) -> None:
         """Make the networks' present weights those of the aligner's state."""
         weights.rounded(self.networks)
+        if self.encoder is not None and not checkpoint.resource_of(self.encoder):
+            self._trained_with = self._trained_with or checkpoint.checksum(self.encoder)
         self._kept = weights.arrays(self.networks, self.frozen)
 
     # Alignment
@@ -297,6 +300,7 @@ class Neural:
 
     def _made(self) -> list[GridNetwork]:
         """Make the networks, with the weights that were kept."""
+        weights.check_encoder(self.encoder, self._trained_with)
         first = self._network(self.seed)
         shared = first.contextual.encoder if self.frozen and first.contextual is not None else None
         made = [first, *(self._network(self.seed + k, shared) for k in range(1, self.members))]
@@ -327,10 +331,11 @@ class Neural:
         self.restore(own)
 
     def state(self) -> dict[str, np.ndarray | list[str]]:
-        return weights.joined(self.columns, self._kept)
+        return weights.joined(self.columns, self._kept, self._trained_with)
 
     def restore(self, state: Mapping[str, np.ndarray | list[str]]) -> None:
         self.columns, self._kept = weights.split(state)
+        self._trained_with = weights.encoder_in(state)
         self.networks = []
 
     def check_columns(self) -> None:

@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 import torch
 
+from ...encoders import checkpoint
 from ...errors import ConfigError, ModelError
 from ..base import numbers_in, words_in
 from .inputs import Columns
 from .network import ENCODER, SIZE, GridNetwork
 
 _FILE = "weights.safetensors"
+ENCODED = "encoder"  # in the state: the checksum of an encoder that is no resource
 _COLUMNS = ("values", "marks")
 _LARGEST = 65504.0  # of half precision
 _PARTS = ("", "network.")  # the prefix of a neural model's arrays, by itself or within a mixed one
@@ -59,11 +61,28 @@ def split(state: Mapping[str, Any]) -> tuple[Columns, dict[str, np.ndarray]]:
     values, marks = (words_in(state, key) for key in _COLUMNS)
     mean = numbers_in(state, "mean", len(values)).astype(np.float32)
     spread = numbers_in(state, "spread", len(values), least=1e-6).astype(np.float32)
-    kept = {k: np.asarray(v) for k, v in state.items() if k not in (*_COLUMNS, "mean", "spread")}
+    kept = {k: np.asarray(v) for k, v in state.items() if k not in (*_COLUMNS, "mean", "spread", ENCODED)}
     for name in kept:
         if not name.partition(".")[0].isdecimal():
             raise ConfigError(f"{name!r} is not a weight of a neural aligner")
     return Columns(values, marks, mean, spread), kept
+
+
+def encoder_in(state: Mapping[str, Any]) -> str:
+    """The checksum of the encoder that a state was trained with; empty for a resource, or none."""
+    found = words_in(state, ENCODED) if ENCODED in state else [""]
+    if len(found) != 1:
+        raise ConfigError(f"{ENCODED!r} should be one checksum")
+    return found[0]
+
+
+def check_encoder(name: str | None, trained_with: str) -> None:
+    """Raise an error if an encoder is not the one of that checksum, which a model was trained with."""
+    if trained_with and (name is None or checkpoint.checksum(name) != trained_with):
+        raise ModelError(
+            f"the encoder {name!r} is not the one that the model was trained with: its files have changed, or are "
+            "those of another. Put the old ones back, or train the model again"
+        )
 
 
 def check(kept: Mapping[str, np.ndarray], members: int, network: GridNetwork, views: int | None) -> None:
@@ -99,10 +118,13 @@ def check(kept: Mapping[str, np.ndarray], members: int, network: GridNetwork, vi
                 )
 
 
-def joined(columns: Columns, kept: Mapping[str, np.ndarray]) -> dict[str, np.ndarray | list[str]]:
-    """Join columns and weights into an aligner's state; the inverse of `split`."""
+def joined(
+    columns: Columns, kept: Mapping[str, np.ndarray], trained_with: str
+) -> dict[str, np.ndarray | list[str]]:
+    """Join columns, weights and the checksum of the encoder into an aligner's state; the inverse of `split`."""
     both = {"values": list(columns.values), "marks": list(columns.marks)}
-    return {**both, "mean": columns.mean, "spread": columns.spread, **kept}
+    known = {ENCODED: [trained_with]} if trained_with else {}
+    return {**both, "mean": columns.mean, "spread": columns.spread, **known, **kept}
 
 
 def read(directory: str) -> dict[str, Any]:
@@ -119,6 +141,7 @@ def read(directory: str) -> dict[str, Any]:
             named = file.metadata() or {}
         part = next((part for part in _PARTS if part + _COLUMNS[0] in named), "")
         own = {key.removeprefix(part): array for key, array in state.items() if key.startswith(part)}
-        return own | {key: json.loads(named[part + key]) for key in _COLUMNS}
+        words = [*_COLUMNS, *(key for key in (ENCODED,) if part + key in named)]
+        return own | {key: json.loads(named[part + key]) for key in words}
     except (SafetensorError, OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise ModelError(f"start={directory!r}: {path} holds no neural model ({error})") from None
