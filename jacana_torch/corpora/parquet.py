@@ -40,7 +40,7 @@ class ArrowRow(Row):
     def value(self, name: str) -> Any:
         if name in self._read:
             return self._read[name][self.number]
-        return self.batch.column(name)[self.number].as_py()
+        return _value(self.batch.column(name)[self.number])
 
     def plain(self, name: str) -> Any:
         value = self.value(name)
@@ -77,7 +77,7 @@ def _items(source: Source, parquet: Any, stream: Any, columns: Columns | None) -
         begin, end = source.rows or (0, file.metadata.num_rows)
         number = begin
         for batch in _batches(file, begin, end):
-            values = {name: batch.column(name).to_pylist() for name in dict.fromkeys(wanted)}
+            values = {name: _values(batch.column(name)) for name in dict.fromkeys(wanted)}
             for place in range(batch.num_rows):
                 number += 1
                 source.line, source.share = number, (number - begin) / max(1, end - begin)
@@ -87,6 +87,33 @@ def _items(source: Source, parquet: Any, stream: Any, columns: Columns | None) -
         raise CorpusError(
             f"cannot be read as Parquet ({what})", source.name, number + 1 if number else None
         ) from None
+
+
+def _values(column: Any) -> list[Any]:
+    try:
+        return list(column.to_pylist())
+    except (ValueError, OverflowError, KeyError):
+        return [_value(one) for one in column]
+
+
+def _value(scalar: Any) -> Any:
+    """The value of a scalar, also if Python has none for it.
+
+    Bytes that are not UTF-8, which nothing keeps out of a text, become lone surrogates: errors of their row.
+    Dates beyond Python's years, and of unknown time zones, are numbers with their type.
+    """
+    try:
+        return scalar.as_py()
+    except (ValueError, OverflowError, KeyError):
+        pa = arrow()
+        if isinstance(scalar, pa.StringScalar):
+            return scalar.as_buffer().to_pybytes().decode("utf-8", "surrogateescape")
+        if isinstance(scalar, pa.StructScalar):
+            return {name: _value(scalar[name]) for name in scalar}
+        if isinstance(scalar, pa.ListScalar):  # also the large ones and those of one length
+            return [_value(one) for one in scalar.values]
+        value = scalar.value
+        return _value(value) if isinstance(value, pa.Scalar) else f"{value} {scalar.type}"
 
 
 def _batches(file: Any, begin: int, end: int) -> Iterator[Any]:

@@ -254,6 +254,41 @@ def test_parquet_errors(arrow):
             read(damaged, "parquet")
 
 
+def test_parquet_with_values_that_python_does_not_have(arrow):
+    """Bytes that are not UTF-8 are errors of their row; dates beyond all years are kept."""
+    bad = arrow.array([b"a dog", b"caf\xe9"]).view(arrow.string())
+    late = arrow.array([0, 1 << 62], arrow.timestamp("us"))
+    good = arrow.array(["a dog", "b"])
+    lists = arrow.ListArray.from_arrays([0, 1, 2], bad)
+    for source in (bad, lists, bad.dictionary_encode()):
+        skip = corpora.SkipBad(instead=EMPTY)
+        data = parquet(arrow, arrow.table({"premise": source, "hypothesis": good, "late": late}))
+        found = [aligned(one) for one in read(data, on_bad=skip)]
+        assert len(found) == 2 and [str(one) for one in skip.first] == [
+            "<stream>:2: byte 0xe9 is not UTF-8: convert the file to UTF-8"
+        ]
+        assert found[1].extra["late"] == f"{1 << 62} timestamp[us]"
+        assert arrow.parquet.read_table(io.BytesIO(written(found, "parquet")))["late"].combine_chunks() == late
+    for column in (bad, lists, arrow.StructArray.from_arrays([bad], ["k"])):
+        found = read(parquet(arrow, arrow.table({"premise": good, "hypothesis": good, "x": column})))
+        with pytest.raises(CorpusError, match="pair 2: this format cannot hold '\\\\udce9'"):
+            written(map(aligned, found), "jsonl")
+
+
+def test_damaged_parquet_is_an_error(arrow):
+    data, draw = parquet(arrow, table(arrow, 20), row_group_size=7), random.Random(1)
+    outcomes = set()
+    for number in range(200):
+        damaged = bytearray(data)
+        for _ in range(draw.randint(1, 5)):
+            damaged[draw.randrange(len(data) // 2 * (number % 2), len(data))] = draw.randrange(256)
+        try:
+            outcomes.add(len(read(bytes(damaged), "parquet", on_bad=lambda error: None)))
+        except CorpusError:
+            outcomes.add(None)
+    assert outcomes >= {None, 20}
+
+
 # The command line
 
 
