@@ -11,6 +11,7 @@ from pathlib import Path
 from ..errors import ConfigError
 
 DIFFERENT = 1  # the exit code of --exit-code
+FROM_GIT = 3  # lines of context, as git has them
 FORMATS = ("text", "unified", "html", "json", "m2")
 ABOUT = "Show what changed between two texts: words kept, moved, replaced, inserted and deleted."
 EXAMPLES = """
@@ -18,6 +19,7 @@ examples:
   jacana-torch diff old.txt new.txt
   jacana-torch diff old.txt new.txt --format html --output changes.html
   jacana-torch diff old.txt new.txt --json | jq '.changes'
+  jacana-torch diff old.md new.md --context 2
   git difftool -y -x 'jacana-torch diff' HEAD~1 -- README.md
   git -c diff.external='jacana-torch diff' diff -- README.md
 
@@ -44,11 +46,16 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         default="auto",
         help="(auto: on a terminal and git's pager)",
     )
+    parser.add_argument(
+        "--context", type=_lines, metavar="N", help="lines around changes, as text (all; from git, 3)"
+    )
     parser.add_argument("--exit-code", action="store_true", help="exit with 1 if the texts differ")
     parser.add_argument("-o", "--output", metavar="FILE", help="a file, written completely or not at all (stdout)")
 
 
 def run(arguments: argparse.Namespace) -> int:
+    if arguments.context is not None and arguments.format != "text":
+        raise ConfigError(f"--context counts lines of --format text, not of {arguments.format}")
     old, new, title = _files(arguments.files)
     texts = _read(old), _read(new)
     from ..differences import diff
@@ -63,8 +70,10 @@ def run(arguments: argparse.Namespace) -> int:
     elif arguments.format == "m2":
         text = found.to_m2()
     else:
-        text = found.to_text(color) if arguments.format == "text" else found.to_unified(color)
-        if arguments.format == "text" and len(arguments.files) == 7:
+        from_git = len(arguments.files) == 7
+        context = arguments.context if arguments.context is not None or not from_git else FROM_GIT
+        text = found.to_text(color, context) if arguments.format == "text" else found.to_unified(color)
+        if arguments.format == "text" and from_git:
             text = f"{title}\n{text}"
         text = text if not text or text.endswith("\n") else f"{text}\n"
     if arguments.output:
@@ -74,6 +83,13 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         sys.stdout.write(text)
     return DIFFERENT if arguments.exit_code and found else 0
+
+
+def _lines(text: str) -> int:
+    value = int(text) if text.isdecimal() and len(text) < 10 else -1
+    if value < 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0")
+    return value
 
 
 def _files(given: list[str]) -> tuple[str, str, str]:

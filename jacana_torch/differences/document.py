@@ -90,11 +90,14 @@ class Diff:
             counts[edit.kind] = counts.get(edit.kind, 0) + 1
         return {"model": self.model, "changes": counts, "pieces": found}
 
-    def to_text(self, color: bool = False) -> str:
-        """Return the second text with the changes marked, as `git diff --word-diff` marks them."""
+    def to_text(self, color: bool = False, context: int | None = None) -> str:
+        """Return the second text with the changes marked, as `git diff --word-diff` marks them.
+
+        `context`: only the lines with changes, and so many around them.
+        """
         from .written import words
 
-        return words(self, color)
+        return words(self, color, context)
 
     def to_unified(self, color: bool = False) -> str:
         """Return lines with - and + for changed sentences, as in `diff -u`, and unchanged ones around them."""

@@ -17,53 +17,78 @@ _FROM, _TO = ("[<", "<]", "35"), ("{>", ">}", "36")
 _AROUND = 1  # unchanged sentences shown before and after a changed one
 
 
-def words(found: Diff, color: bool = False) -> str:
-    """The second text with the changes in place; what only moved is marked where it was and where it is."""
+def words(found: Diff, color: bool = False, context: int | None = None) -> str:
+    """The second text with the changes in place; what moved is marked where it is.
+
+    `context`: only lines with changes, so many lines around them, and @@ where others are left out.
+    """
+    parts = _marked_parts(found)
+    if context is None:
+        return "".join(text if mark is None else _marked(text, mark, color) for text, mark in parts)
+    lines, changed = [""], set()
+    for text, mark in parts:
+        for number, line in enumerate(
+            text.split("\n") if mark is None else _marked(text, mark, color).split("\n")
+        ):
+            if number:
+                lines.append("")
+            lines[-1] += line
+            if mark is not None and line:
+                changed.add(len(lines) - 1)
+    shown = {k for line in changed for k in range(line - context, line + context + 1)}
     out: list[str] = []
+    for number, line in enumerate(lines):
+        if number in shown and (number < len(lines) - 1 or line):
+            if number and number - 1 not in shown:
+                out.append(_colored("@@", "36", color))
+            out.append(line)
+    return "\n".join([*out, ""]) if out else ""
+
+
+def _marked_parts(found: Diff) -> Iterator[tuple[str, Mark | None]]:
+    """The second text with what is gone, in parts, and how each of them is marked."""
     at = 0  # in the second text
     for piece in found.pieces:
         if not piece.paired.target:
-            out.append(_gone(found.a, _whole(piece, 0), begun=at > 0, color=color))
+            yield from _gone(found.a, _whole(piece, 0), begun=at > 0)
             continue
         start, end = _whole(piece, 1)
-        out.append(found.b[at:start])
-        plain = _TO if piece.paired.kind == "moved" else None
-        out += _joined(_inside(found, piece, start, end), plain, color)
+        yield found.b[at:start], None
+        yield from _joined(_inside(found, piece, start, end), _TO if piece.paired.kind == "moved" else None)
         at = end
-    out.append(found.b[at:])
-    return "".join(out)
+    yield found.b[at:], None
 
 
-def _gone(text: str, place: tuple[int, int], begun: bool, color: bool) -> str:
+def _gone(text: str, place: tuple[int, int], begun: bool) -> Iterator[tuple[str, Mark | None]]:
     """A deleted sentence, with the space before it, which puts it on a line of its own if it had one.
 
     Unless anything of the second text was written yet: then the space after it.
     """
-    marked = _marked(text[slice(*place)], _OLD, color)
+    first, last = place
     if begun:
-        first = place[0]
         while first and text[first - 1].isspace():
             first -= 1
-        return (text[first : place[0]] or " ") + marked
-    last = place[1]
-    while last < len(text) and text[last].isspace():
-        last += 1
-    return marked + (text[place[1] : last] or " ")
+        yield text[first : place[0]] or " ", None
+    yield text[slice(*place)], _OLD
+    if not begun:
+        while last < len(text) and text[last].isspace():
+            last += 1
+        yield text[place[1] : last] or " ", None
 
 
-def _joined(parts: Iterable[tuple[str, Mark | None]], plain: Mark | None, color: bool) -> Iterator[str]:
-    """The parts with their marks; neighbours without a mark together, marked as `plain`."""
+def _joined(parts: Iterable[tuple[str, Mark | None]], plain: Mark | None) -> Iterator[tuple[str, Mark | None]]:
+    """The parts; neighbours without a mark together, their words marked as `plain`."""
     for mark, some in groupby(parts, key=lambda part: part[1]):
         texts = [text for text, _ in some]
         if mark is not None:
-            yield from (_marked(text, mark, color) for text in texts)
+            yield from ((text, mark) for text in texts)
             continue
         text = "".join(texts)
         words = text.strip()
-        if plain is not None and words:
-            before, after = text.split(words)
-            text = before + _marked(words, plain, color) + after
-        yield text
+        start = text.index(words)
+        yield text[:start], None
+        yield words, plain if words else None
+        yield text[start + len(words) :], None
 
 
 def _inside(found: Diff, piece: Piece, start: int, end: int) -> Iterator[tuple[str, Mark | None]]:

@@ -189,6 +189,17 @@ def test_what_moved_shows_its_changes_and_what_is_gone_its_line(core):
     assert back.to_text() == f"{kept[:-1]}\n[-- an item-]\n\n[-Nobody-]\n"
 
 
+def test_context_leaves_out_lines_far_from_changes(core):
+    lines = ["Rain fell.", "Dogs bark.", "Cats sleep.", "Two men sing.", "Birds fly.", "Fish swim."]
+    old = "\n\n".join(lines) + "\n"
+    found = jt.diff(old, old.replace("Two", "Three"), core)
+    changed = "[-Two-]{+Three+} men sing."
+    assert found.to_text(context=0) == f"@@\n{changed}\n"
+    assert found.to_text(context=2) == f"@@\nCats sleep.\n\n{changed}\n\nBirds fly.\n"
+    assert found.to_text(context=99) == found.to_text()
+    assert "\x1b[36m@@\x1b[m" in found.to_text(True, 0) and jt.diff(old, old, core).to_text(context=1) == ""
+
+
 def test_the_page_escapes_and_needs_nothing_else(core):
     page = jt.diff("A <b>bold</b> & old claim.", 'A <i>"bold"</i> & new claim.', core).to_html("<x>")
     assert "<b>bold" not in page and "<i>" not in page and "&lt;" in page and "<title>&lt;x&gt;</title>" in page
@@ -223,6 +234,9 @@ def test_the_command(tmp_path, capsys):
     assert "c:1: byte 0xff is not UTF-8" in capsys.readouterr().err
     assert main(["diff", files[0]]) == 2
     assert "takes two files" in capsys.readouterr().err
+    assert main(["diff", *files, "--context", "1", "--json"]) == 2
+    assert "--context counts lines of --format text, not of json" in capsys.readouterr().err
+    assert main(["diff", *files, "--context", "0"]) == 0 and "\n@@\n" in capsys.readouterr().out
 
 
 def test_git_runs_it(tmp_path):
@@ -244,6 +258,7 @@ def test_git_runs_it(tmp_path):
         git("-c", f"diff.external={command}", "diff", "--ext-diff"),
     ):
         assert "[-Monday-]{+Tuesday+}" in done.stdout
+    assert done.stdout.startswith("page.md\n")
 
 
 def test_planted_edits_are_found(capsys):
