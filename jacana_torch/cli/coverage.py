@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ..errors import ConfigError, CorpusError
 
 if TYPE_CHECKING:
-    from ..differences.covering import CorpusCoverage
+    from ..differences.covering import CorpusCoverage, Word
 
 BELOW = 1  # the exit code where --fail-under is not reached
 ABOUT = "Measure how much of a reference's content a text expresses."
@@ -100,14 +100,21 @@ def _pairs(arguments: argparse.Namespace) -> list[tuple[str, str]]:
 
 def _text(found: CorpusCoverage) -> str:
     rows = [("coverage", found.value, found.interval), ("support", found.support, found.support_interval)]
-    lines = [
-        f"{name:9} {100 * value:6.2f}  ({100 * low:.2f}-{100 * high:.2f})" for name, value, (low, high) in rows
-    ]
     if len(found.each) > 1:
+        lines = [
+            f"{name:9} {100 * value:6.2f}  ({100 * low:.2f}-{100 * high:.2f})" for name, value, (low, high) in rows
+        ]
         lines.append(f"{'weighted':9} {100 * found.weighted:6.2f}")
     else:
         (one,) = found.each
+        lines = [f"{name:9} {100 * value:6.2f}" for name, value, _ in rows]
         for name, some in (("uncovered", one.uncovered), ("unsupported", one.unsupported)):
-            said = ", ".join(f"{w.text} (not {w.instead})" if w.instead else w.text for w in some)
-            lines.append(f"{name}: {said or '-'}")
+            lines.append(f"{name}: {', '.join(map(_with_contradiction, some)) or '-'}")
     return "\n".join([*lines, found.signature]) + "\n"
+
+
+def _with_contradiction(word: Word) -> str:
+    if not word.instead:
+        return word.text
+    same = word.instead.lower() == word.text.lower()
+    return f"{word.text} ({'negated' if same else f'not {word.instead}'})"

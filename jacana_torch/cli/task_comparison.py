@@ -12,6 +12,7 @@ import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -128,8 +129,9 @@ def _data(names: Sequence[str], given: Mapping[str, Any]) -> tuple[Task, list[Ju
             raise ConfigError(
                 f"{path}: there is no such file: name the data set in files=[...], or set JACANA_DATA"
             )
+    task = replace(tasks[0], about="; ".join(task.about for task in tasks))
     return (
-        tasks[0],
+        task,
         [read(path, drop) for path, drop in zip(files, lists or [None] * len(files), strict=True)],
         root,
     )
