@@ -55,7 +55,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--symmetrize", metavar="S", help="how to combine each model's two directions: {symmetrizers} (as trained)"
     )
-    parser.add_argument("--title", metavar="T", help="heading of the page (the names of the files)")
+    parser.add_argument("--title", metavar="T", help="heading of the page (the names of the files and models)")
     parser.add_argument("--from", dest="from_", metavar="F", help="format of FILE: {read} (guessed)")
     parser.add_argument("--header", action=argparse.BooleanOptionalAction, help=f"of FILE: {HEADER}")
     parser.add_argument("--predicted-from", metavar="F", help="format of FILE2: {formats} (guessed)")
@@ -85,9 +85,10 @@ def run(arguments: argparse.Namespace) -> int:
         systems.append(found)
         if not tokenise:
             _warn_if_seen(model, ready)
+    title = _title(names)
     if systems and examples[0].gold is None:
-        names = names[1:]
-    text = page(examples, *systems, title=arguments.title or _title(names), files=names, why=why)
+        title, names = names[0], names[1:]
+    text = page(examples, *systems, title=arguments.title or title, files=names, why=why)
     corpora.write_chunks([text], arguments.output)
     note(f"{len(examples)} pairs, {len(text.encode()) / 1e6:.2f} MB")
     return 0

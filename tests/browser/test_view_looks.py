@@ -20,12 +20,12 @@ def test_dark_and_light(opened):
     light = background(view)
     assert dark != light
     view.click("#theme")
-    assert background(view) == dark and view.locator("#theme").inner_text() == "Dark"
+    assert background(view) == dark and view.locator("#theme").inner_text() == "Colours: dark"
     view.reload()  # it is remembered
     assert background(view) == dark
     view.keyboard.press("t")
     view.emulate_media(color_scheme="dark")
-    assert background(view) == light and view.locator("#theme").inner_text() == "Light"
+    assert background(view) == light and view.locator("#theme").inner_text() == "Colours: light"
 
 
 @pytest.mark.parametrize(("mode", "scheme"), [("arcs", "light"), ("arcs", "dark"), ("matrix", "dark")])

@@ -275,12 +275,11 @@
   }
 
   const MODES = ["both", "arcs", "matrix"];
-  const THEMES = { "": "Auto", dark: "Dark", light: "Light" };
+  const THEMES = { "": "auto", dark: "dark", light: "light" };
   function theme(next) {
     const root = document.documentElement;
     if (next) root.dataset.theme = next; else delete root.dataset.theme;
-    $("theme").textContent = THEMES[next];
-    $("theme").setAttribute("aria-label", `Colours: ${THEMES[next].toLowerCase()}`);
+    $("theme").textContent = `Colours: ${THEMES[next]}`;
     try { localStorage.setItem("jacana-theme", next); } catch { /* some pages may not store */ }
   }
   const cycle = (names, now) => names[(names.indexOf(now) + 1) % names.length];

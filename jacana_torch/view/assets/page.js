@@ -178,11 +178,10 @@
     remember();
   }
 
-  const THEMES = { "": "Auto", dark: "Dark", light: "Light" };
+  const THEMES = { "": "auto", dark: "dark", light: "light" };
   function theme(next) {
     if (next) root.dataset.theme = next; else delete root.dataset.theme;
-    $("theme").textContent = THEMES[next];
-    $("theme").setAttribute("aria-label", `Colours: ${THEMES[next].toLowerCase()}`);
+    $("theme").textContent = `Colours: ${THEMES[next]}`;
     try { localStorage.setItem("jacana-theme", next); } catch { /* pages from disk may have no storage */ }
   }
   function nextTheme() {
