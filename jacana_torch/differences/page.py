@@ -13,10 +13,12 @@ if TYPE_CHECKING:
     from .edits import Edit
 
 _STYLE = """
-:root { color-scheme: light dark;
-  --old: #b3261e; --new: #146c2e; --moved: #5b3fa8; --sub: #8a5a00; --soft: #8883; }
+:root { color-scheme: light dark; background: var(--page); color: var(--ink);
+  --page: #fff; --ink: #1b1b1b;
+  --old: #b3261e; --new: #146c2e; --moved: #5b3fa8; --sub: #8a5a00; --soft: #ededed; }
 @media (prefers-color-scheme: dark) {
-  :root { --old: #ff8a80; --new: #7ddc92; --moved: #c0adff; --sub: #ffca66; }
+  :root { --page: #121212; --ink: #eee; --soft: #2a2a2a;
+    --old: #ff8a80; --new: #7ddc92; --moved: #c0adff; --sub: #ffca66; }
 }
 body { font: 16px/1.6 system-ui, sans-serif; margin: 2rem auto; max-width: 76rem; padding: 0 1rem; }
 .row { display: grid; grid-template-columns: 1fr 1fr; gap: 0 2rem;
@@ -32,7 +34,10 @@ ins { color: var(--new); text-decoration: underline; }
 .mov { color: var(--moved); text-decoration: underline wavy; }
 .kind { font-size: .75rem; opacity: .7; grid-column: 1 / -1; }
 ul { list-style: none; padding: 0; display: flex; gap: 1.5rem; flex-wrap: wrap; }
-@media (max-width: 40rem) { .row { grid-template-columns: 1fr; gap: .2rem; } }
+@media (max-width: 40rem) {
+  .row { grid-template-columns: 1fr; gap: .2rem; }
+  .same > p:first-child { display: none; }
+}
 """
 _TAGS = {"delete": ("del", ""), "insert": ("ins", ""), "substitute": ("span", "sub"), "move": ("span", "mov")}
 
@@ -49,7 +54,7 @@ def page(found: Diff, title: str) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
         f"<title>{escape(title)}</title><style>{_STYLE}</style></head><body>"
-        f"<h1>{escape(title)}</h1><ul>{summary}</ul><main>{rows}</main></body></html>\n"
+        f"<header><h1>{escape(title)}</h1><ul>{summary}</ul></header><main>{rows}</main></body></html>\n"
     )
 
 
