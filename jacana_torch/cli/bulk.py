@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..corpora import Source, format_named, guess
 from ..errors import ConfigError, CorpusError
-from ..resources.store import put_in_place, unfinished, write_whole
+from ..resources.store import put_in_place, sweep, unfinished, write_whole
 from ..util import parallel
 from ..util.json_values import parse_object, shown
 from ..version import __version__
@@ -64,12 +64,15 @@ class AlignsBlock:
 
     def __call__(self, block: Block) -> Done:
         settings = replace(self.settings, from_=block.format)
-        with unfinished(self.folder) as fresh:
-            with open(fresh, "wb") as stream:
-                count, bad = align_source(settings, self.work, block.open(settings.header), stream, 1)
-            if format_named(block.format).cut == "rows" and count != block.size:
-                raise CorpusError(f"has {count} rows from {block.begin} on, and had {block.size}", block.file)
-            put_in_place(fresh, self.part(block))
+        try:
+            with unfinished(self.folder) as fresh:
+                with open(fresh, "wb") as stream:
+                    count, bad = align_source(settings, self.work, block.open(settings.header), stream, 1)
+                if format_named(block.format).cut == "rows" and count != block.size:
+                    raise CorpusError(f"has {count} rows from {block.begin} on, and had {block.size}", block.file)
+                put_in_place(fresh, self.part(block))
+        except OSError as error:  # errors of reading are of the corpus
+            raise CorpusError(f"cannot be written: {error.strerror or error}", str(self.part(block))) from None
         return Done(block, count, bad)
 
 
@@ -106,7 +109,7 @@ def run_bulk(
         _begin_again(folder, shard)
     blocks = planned(folder, names, settings.from_, size, begun)
     mine = [block for block in blocks if block.number % shard[1] == shard[0]]
-    todo = [block for block in mine if not job.part(block).exists()]
+    todo = [block for block in mine if not job.part(block).is_file()]
     note(f"{folder}: {len(todo):,} of {len(mine):,} blocks to do, of {len(names)} file{'s' * (len(names) > 1)}")
     if ray:
         from .ray_engine import run_on_ray
@@ -124,8 +127,11 @@ def run_here(job: AlignsBlock, blocks: Sequence[Block], workers: int | None) -> 
     if workers == 1 or job.work.device != "cpu":
         yield from map(job, blocks)
         return
-    for _, done in parallel.ordered(job, iter(blocks), workers, alone=0):
-        yield done
+    try:
+        for _, done in parallel.ordered(job, iter(blocks), workers, alone=0):
+            yield done
+    finally:
+        sweep(job.folder)  # workers are ended at once after an error or a signal
 
 
 def _watch(done: Iterable[Done], total: int) -> None:

@@ -82,7 +82,7 @@ def _items(source: Source, parquet: Any, stream: Any, columns: Columns | None) -
                 number += 1
                 source.line, source.share = number, (number - begin) / max(1, end - begin)
                 yield example_of(ArrowRow(table, batch, place, values), source.name, number)
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         what = str(error).split("\n")[0][:200]
         raise CorpusError(
             f"cannot be read as Parquet ({what})", source.name, number + 1 if number else None
@@ -142,7 +142,7 @@ def count_rows(file: str) -> int:
     parquet, pa = arrow("pyarrow.parquet"), arrow()
     try:
         return int(parquet.read_metadata(file).num_rows)
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise CorpusError(f"cannot be read as Parquet ({str(error).splitlines()[0][:200]})", file) from None
 
 

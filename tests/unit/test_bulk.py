@@ -6,6 +6,7 @@ import csv
 import gzip
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -201,8 +202,29 @@ def test_mistakes(cli, model, tmp_path, monkeypatch):
     assert code == 2 and "pip install 'jacana-torch[ray]'" in err
 
 
+def test_a_full_disk_leaves_whole_parts_alone(cli, model, tmp_path):
+    path, out = tmp_path / "x.txt", tmp_path / "out"
+    path.write_text("".join(f"{source}\t{target}\n" for source, target in PAIRS * 25))
+    command = ("align", str(path), "--model", model, "--output", f"{out}/", "--block-size", "400")
+    assert cli(*command, "--workers", "1")[0] == 0
+    whole = {name: (out / name).read_bytes() for name in parts_of(out)}
+    for name in whole:
+        (out / name).unlink()
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(whole["part-000000.pharaoh"]) // 2, limits[1]))
+    try:
+        for workers in ("1", "2"):
+            code, _, err = cli(*command, "--workers", workers)
+            assert code == 2 and "part-000000.pharaoh: cannot be written: File too large" in err
+            assert parts_of(out) in ([], ["part-000002.pharaoh"]) and not list(out.glob(".jacana*"))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert cli(*command, "--workers", "1")[0] == 0
+    assert {name: (out / name).read_bytes() for name in parts_of(out)} == whole
+
+
 def test_a_killed_run_goes_on(model, tmp_path):
-    """SIGKILL to all its processes after the first part; then the same command."""
+    """SIGTERM after the first part, SIGKILL to all processes after one more; then the same command."""
     path = tmp_path / "big.txt"
     path.write_text("".join(f"{source}\t{target}\n" for source, target in PAIRS * 150))
     one = tmp_path / "one.txt"
@@ -210,12 +232,16 @@ def test_a_killed_run_goes_on(model, tmp_path):
     command = [sys.executable, "-m", "jacana_torch", "align", str(path), "--model", model, "--output",
                f"{tmp_path}/out/", "--workers", "2", "--block-size", "100"]  # fmt: skip
     out = tmp_path / "out"
-    process = subprocess.Popen(command, start_new_session=True, stderr=subprocess.DEVNULL)
-    deadline = time.monotonic() + 60
-    while not (out.is_dir() and parts_of(out)) and process.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.01)
-    os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
+    for kill, how in ((os.kill, signal.SIGTERM), (os.killpg, signal.SIGKILL)):
+        done = parts_of(out) if out.is_dir() else []
+        process = subprocess.Popen(command, start_new_session=True, stderr=subprocess.DEVNULL)
+        deadline = time.monotonic() + 60
+        while not (out.is_dir() and len(parts_of(out)) > len(done)):
+            assert process.poll() is None and time.monotonic() < deadline
+            time.sleep(0.01)
+        kill(process.pid, how)
+        process.wait()
+        assert how == signal.SIGKILL or not list(out.glob(".jacana*")), "it leaves nothing unfinished"
     before = parts_of(out)
     assert 0 < len(before) < 60, "it was killed in the middle"
     assert subprocess.run(command, stderr=subprocess.DEVNULL, timeout=120).returncode == 0
