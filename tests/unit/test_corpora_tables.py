@@ -249,7 +249,12 @@ def test_parquet_errors(arrow):
     data = parquet(arrow, arrow.table({"premise": [1], "hypothesis": ["a"]}))
     with pytest.raises(CorpusError, match="the column 'premise' holds int64, not text"):
         read(data)
-    for damaged in (b"PAR1 no", data.replace(b"premise", b"pr\xfbmise"), data[: len(data) // 2], data[:-8] + b"\xff" * 4 + b"PAR1"):
+    for damaged in (
+        b"PAR1 no",
+        data.replace(b"premise", b"pr\xfbmise"),
+        data[: len(data) // 2],
+        data[:-8] + b"\xff" * 4 + b"PAR1",
+    ):
         with pytest.raises(CorpusError, match="^<stream>.* cannot be read as Parquet"):
             read(damaged, "parquet")
 
