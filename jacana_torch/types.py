@@ -445,7 +445,8 @@ class Example:
 
     `extra` holds the other keys of its record, which nothing reads, for formats that can write them again.
     For training: `weight` is how much it counts; examples of the same `group` were derived from one another, and
-    stay together when examples are split; `origin` names what made it, and is None for a pair of a corpus.
+    stay together when examples are split; `origin` names what made it, and is None for a pair of a corpus; `style`
+    names the convention that gold follows, and is None if the convention does not matter.
     """
 
     pair: SentencePair
@@ -454,6 +455,7 @@ class Example:
     weight: float = 1.0
     group: str | None = None
     origin: str | None = None
+    style: str | None = None
 
     def flip(self) -> Example:
         return replace(self, pair=self.pair.flip(), gold=self.gold.flip() if self.gold is not None else None)

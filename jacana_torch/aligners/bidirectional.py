@@ -13,9 +13,9 @@ from ..errors import ConfigError
 from ..symmetrize import BY_LINKS, Symmetrizer, name_of, symmetrizer
 from ..types import Alignment, Example, SentencePair, resources_of
 from ..util.build import INTERNAL
-from .base import CannotExplain, HasColumns, OneWay, ReadsNatively, Trainable
+from .base import CannotExplain, HasColumns, OneWay, ReadsNatively, Trainable, no_style
 from .crf import Crf
-from .posterior import Combination, Posterior, aligned, both_ways
+from .posterior import SHARED, Combination, Posterior, aligned, both_ways
 
 if TYPE_CHECKING:
     from ..explain import Explanation
@@ -30,6 +30,7 @@ class Bidirectional:
     them. A `Posterior` needs the posteriors of all links, and so two chains (Crf). `combination` makes one
     calibrated probability of the two posteriors of a link; confidences are such probabilities, whichever
     symmetrizer chose the links. `usual` is the combination of the model that training started from, if any.
+    `combinations` has those of the styles, if the chains have learnt several.
     """
 
     forward: Trainable
@@ -37,6 +38,7 @@ class Bidirectional:
     symmetrize: Symmetrizer | Posterior | str = "intersection"
     combination: Annotated[Combination, INTERNAL] = field(default_factory=Combination)
     usual: Annotated[Combination | None, INTERNAL] = None
+    combinations: dict[str, Combination] = field(default_factory=dict, init=False, repr=False)
 
     keeps_progress: ClassVar[bool] = True
 
@@ -74,6 +76,17 @@ class Bidirectional:
         return all(isinstance(one, Weighs) and one.weighs_examples for one in (self.forward, self.backward))
 
     @property
+    def learns_styles(self) -> bool:
+        """Whether both directions are chains (Crf), which tell conventions apart."""
+        return self.chains() is not None
+
+    @property
+    def styles(self) -> tuple[str, ...]:
+        """The conventions that both directions have learnt."""
+        chains = self.chains()
+        return () if chains is None else chains[0].styles
+
+    @property
     def splits_pairs(self) -> bool:
         """Whether several processes can train both directions, each on its share of the pairs."""
         return self.chains() is not None
@@ -107,7 +120,10 @@ class Bidirectional:
         try:
             phase = checkpoint.phase("calibration")
             found = self.symmetrize.learn(*chains, examples, self.usual, phase)
-            self.combination = found or self.combination
+            self.combination = found.get(SHARED, self.combination)
+            if chains[0].styles:
+                self.combinations = found
+                self.choose(None)
         except KeyboardInterrupt:  # the directions are done
             return replace(report, converged=False, interrupted=True)
         return report
@@ -176,6 +192,17 @@ class Bidirectional:
             )
         return made
 
+    def choose(self, style: str | None) -> None:
+        """Align by a style from now on; None: by the usual one."""
+        chains = self.chains()
+        if chains is None:
+            raise no_style(str(style), ())
+        for chain in chains:
+            chain.choose(style)
+        if self.combinations:
+            usual = self.combinations[SHARED]
+            self.combination = self.combinations.get(style or chains[0].style or SHARED, usual)
+
     def chains(self) -> tuple[Crf, Crf] | None:
         """Return both directions if they are chains (Crf), else None."""
         one, other = self.forward, self.backward
@@ -218,7 +245,8 @@ class Bidirectional:
             if not isinstance(aligner, FineTunable):
                 raise ConfigError(f"{part}: {type(aligner).__name__} cannot start from another model")
             aligner.start_from(parts[part], pull)
-        self.combination = self.usual = Combination.restored(state)
+        style = self.forward.style if isinstance(self.forward, Crf) else None
+        self.combination = self.usual = Combination.restored(state, style or SHARED)
 
     def state(self) -> dict[str, np.ndarray | list[str]]:
         parts = {"forward": self.forward.state(), "backward": self.backward.state()}
@@ -226,13 +254,21 @@ class Bidirectional:
         for part, own in parts.items():
             for key, value in own.items():
                 state[f"{part}.{key}"] = value
-        return state if self.combination == Combination() else {**state, **self.combination.state()}
+        for style, combination in (self.combinations or {SHARED: self.combination}).items():
+            if combination != Combination():
+                state |= combination.state(style)
+        return state
 
     def restore(self, state: Mapping[str, np.ndarray | list[str]]) -> None:
         parts = _parts(state)
         self.forward.restore(parts["forward"])
         self.backward.restore(parts["backward"])
         self.combination = Combination.restored(state)
+        if self.styles:
+            self.combinations = {SHARED: self.combination}
+            for style in self.styles:
+                self.combinations[style] = Combination.restored(state, style)
+            self.choose(None)
 
     def check_columns(self) -> None:
         """Raise ConfigError unless the columns of both directions are those of their families."""

@@ -19,8 +19,8 @@ from ..errors import ConfigError
 from ..evaluate import Counts, Score
 from ..features.words import numbered
 from ..types import Example
-from .base import UNKEPT, Checkpoint, TrainingReport, fit_phase, learnable
-from .posterior import Combination, both_ways, log_odds, logistic
+from .base import UNKEPT, Checkpoint, TrainingReport, fit_phase, learnable, styles_of
+from .posterior import SHARED, Combination, both_ways, log_odds, logistic
 
 if TYPE_CHECKING:
     from .crf import Crf
@@ -29,6 +29,7 @@ log = logging.getLogger(__name__)
 
 PART = "calibration.fold-"  # the beginning of the names of the phases of its folds
 FEWEST = 20  # examples to calibrate on
+NO_STYLE = -1  # in place of a style's number
 HELD_OUT_TOLERANCE = 1e-5  # of training on folds; posteriors differ by less than 0.01
 THRESHOLDS = np.arange(0.3, 0.7, 0.02)
 WORTH_OF_EXACT = (
@@ -48,22 +49,30 @@ def learnt(
     folds: tuple[int, int],
     usual: Combination | None = None,
     checkpoint: Checkpoint = UNKEPT,
-) -> Combination | None:
-    """Return the combination that suits held-out pairs best; None with too few examples.
+) -> dict[str, Combination]:
+    """Return the combination that suits held-out pairs best, for the shared weights and for each style.
 
-    `folds` is their number and the seed of the split, `usual` as in `fitted`.
+    There is none for fewer than `FEWEST` pairs. `folds` is their number and the seed of the split, `usual` as in
+    `fitted`.
     """
     usable = learnable(examples)
     if len(usable) < FEWEST:
-        return None
-    sample = Sample.joined(list(held_out(one, other, usable, *folds, checkpoint)))
-    found = fitted(sample.mostly_real(), usual, 1.0 if usual is None else NEAR)
-    found = replace(found, threshold=best_threshold(sample.real(), found))
-    if usual is not None:
-        share = len(usable) / (len(usable) + STEADY)
-        found = replace(found, threshold=usual.threshold + share * (found.threshold - usual.threshold))
-    log.info("both directions together: %s", found)
-    return found
+        return {}
+    whole = Sample.joined(list(held_out(one, other, usable, *folds, checkpoint)))
+    combinations: dict[str, Combination] = {}
+    for number, style in enumerate((SHARED, *styles_of(usable)), NO_STYLE):
+        sample = whole.only(whole.style == number)
+        pairs = len(np.unique(sample.pair))
+        if pairs < FEWEST:
+            continue
+        found = fitted(sample.mostly_real(), usual, 1.0 if usual is None else NEAR)
+        found = replace(found, threshold=best_threshold(sample.real(), found))
+        if usual is not None:
+            share = pairs / (pairs + STEADY)
+            found = replace(found, threshold=usual.threshold + share * (found.threshold - usual.threshold))
+        log.info("both directions together%s: %s", f" by {style}" if style else "", found)
+        combinations[style] = found
+    return combinations
 
 
 @dataclass(frozen=True)
@@ -71,6 +80,7 @@ class Sample:
     """Cells of pairs: `forward`, `backward` [C] posteriors, `gold` [C] whether gold links them, `pair` [C].
 
     `weight` [C] is how much a cell counts, by default 1, and `made` [C] whether its pair was made for training.
+    `style` [C] is the number of the style that the posteriors are by, `NO_STYLE` for the shared weights.
     """
 
     forward: np.ndarray
@@ -79,19 +89,23 @@ class Sample:
     pair: np.ndarray
     weight: np.ndarray = field(default_factory=partial(np.ones, 0))
     made: np.ndarray = field(default_factory=partial(np.zeros, 0, dtype=bool))
+    style: np.ndarray = field(default_factory=partial(np.zeros, 0, dtype=np.int64))
 
     def __post_init__(self) -> None:
-        for name, usual in (("weight", np.ones), ("made", partial(np.zeros, dtype=bool))):
+        for name, usual in (("weight", 1.0), ("made", False), ("style", NO_STYLE)):
             if len(getattr(self, name)) != len(self.gold):
-                object.__setattr__(self, name, usual(len(self.gold)))
+                object.__setattr__(self, name, np.full(len(self.gold), usual))
+
+    def only(self, kept: np.ndarray) -> Sample:
+        """Return the cells of some pairs."""
+        if kept.all():
+            return self
+        own = {name: value[kept] for name, value in vars(self).items()}
+        return Sample(**{**own, "pair": np.unique(own["pair"], return_inverse=True)[1]})
 
     def real(self) -> Sample:
         """Return the cells of the corpus's own pairs; of all pairs if all of them were made."""
-        if self.made.all() or not self.made.any():
-            return self
-        kept = ~self.made
-        _, pair = np.unique(self.pair[kept], return_inverse=True)
-        return Sample(self.forward[kept], self.backward[kept], self.gold[kept], pair, self.weight[kept])
+        return self if self.made.all() else self.only(~self.made)
 
     def mostly_real(self) -> Sample:
         """Return the same cells, where those of made pairs count less; they count in full if no pair is real."""
@@ -111,7 +125,7 @@ class Sample:
         columns, first = [], 0
         for part in parts:
             numbered = part.pair + first
-            columns.append((part.forward, part.backward, part.gold, numbered, part.weight, part.made))
+            columns.append((part.forward, part.backward, part.gold, numbered, part.weight, part.made, part.style))
             first += int(part.pair.max()) + 1
         return cls(*map(np.concatenate, zip(*columns, strict=True)))
 
@@ -182,7 +196,15 @@ def held_out(
             if fit_phase(trained[-1], seen, phase=phase.phase(chain.part)).interrupted:
                 raise KeyboardInterrupt
         there, back = trained
-        sample = sampled(there, back, list(compress(examples, inside)))
+        held = list(compress(examples, inside))
+        samples = [sampled(there, back, held)]
+        for number, style in enumerate(styles_of(examples)):
+            own = [example for example in held if example.style == style]
+            if own and style in there.styles:
+                there.choose(style)
+                back.choose(style)
+                samples.append(sampled(there, back, own, number))
+        sample = Sample.joined(samples)
         phase.finish(asdict(sample), TrainingReport())
         yield sample
 
@@ -196,8 +218,11 @@ def folds_of(examples: Sequence[Example], folds: int) -> int:
     return min(folds, len(groups) + sum(example.group is None for example in usable))
 
 
-def sampled(one: Crf, other: Crf, examples: Sequence[Example]) -> Sample:
-    """Return the posteriors of every cell in both directions, and whether gold links it."""
+def sampled(one: Crf, other: Crf, examples: Sequence[Example], style: int = NO_STYLE) -> Sample:
+    """Return the posteriors of every cell in both directions, and whether gold links it.
+
+    `style` is the number of the style that was chosen.
+    """
     parts = []
     for places, both in both_ways(one, other, list(map(attrgetter("pair"), examples))):
         grid, linked = both.grid, np.zeros(both.grid.n_cells, dtype=bool)
@@ -208,7 +233,8 @@ def sampled(one: Crf, other: Crf, examples: Sequence[Example]) -> Sample:
             for i, j in example.gold.sure if example.gold is not None else ():
                 linked[starts[k] + i * widths[k] + j] = True
             weight[k], made[k] = example.weight, example.origin is not None
-        parts.append(Sample(*both.posteriors(), linked, grid.pair, weight[grid.pair], made[grid.pair]))
+        own = np.full(grid.n_cells, style)
+        parts.append(Sample(*both.posteriors(), linked, grid.pair, weight[grid.pair], made[grid.pair], own))
     return Sample.joined(parts)
 
 

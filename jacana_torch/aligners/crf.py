@@ -21,7 +21,7 @@ from ..crf.links import decoded
 from ..crf.scores import ChainScores, RawBlock, Scorer, known_columns, node_scores, numbered
 from ..crf.states import PLAIN, POLICIES, REMEMBERING, readings
 from ..errors import ConfigError, ModelError
-from ..features.api import Block, Grouped
+from ..features.api import Block
 from ..features.featureset import Families, FeatureBatch, FeatureSet, join
 from ..features.grid import grids
 from ..symmetrize import Symmetrizer
@@ -29,11 +29,11 @@ from ..types import Alignment, Example, SentencePair
 from ..util import ranks
 from ..util.build import INTERNAL, Cells, Count, Inside, Items, NotNegative, OneOf, Positive, check_bounds
 from ..util.geometry import Geometry
-from .base import numbers_in, words_in
+from .base import no_style, numbers_in, words_in
 
 if TYPE_CHECKING:
+    from ..crf.objective import Part
     from ..explain import Explanation
-    from ..optimize.minimise import Closure
     from .training import Checkpoint, TrainingReport, Watcher
 
 log = logging.getLogger(__name__)
@@ -70,6 +70,9 @@ class Crf:
     `remember`    whether NULL remembers the last link, so that jumps go on across it (see crf/states.py).
     `prune`       columns that change no score by this much (weight times value) are removed, and the others
                   trained further.
+    `l2_style`    inverse variance of the prior on the deviations of a style. Training pairs of several styles
+                  (conventions) share weights, from which those of each style deviate.
+    `style`       the style to align by if none is chosen; null: the shared weights alone.
     `start`       initial value of all weights; the optimum does not depend on it.
     `batch_cells` how many lattice cells go through inference at once.
     `precision`   of training; "float32" for devices that are slow in double precision.
@@ -88,6 +91,8 @@ class Crf:
     prune: NotNegative = 0.0
     max_iterations: Count = 500
     tolerance: Inside = 1e-7
+    l2_style: Positive = 8.0
+    style: str | None = None
     start: float = 0.0
     batch_cells: Cells = 500_000
     device: str = "cpu"
@@ -97,17 +102,25 @@ class Crf:
     weights: Annotated[np.ndarray, INTERNAL] = field(default_factory=partial(np.zeros, 0), repr=False)
     mean: Annotated[Mapping[str, float], INTERNAL] = field(default_factory=dict, repr=False)
     pull: Annotated[float, INTERNAL] = 1.0
+    deviations: dict[str, np.ndarray] = field(default_factory=dict, init=False, repr=False)
 
     keeps_progress: ClassVar[bool] = True
     splits_pairs: ClassVar[bool] = True
     weighs_examples: ClassVar[bool] = True
+    learns_styles: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_bounds(Crf, vars(self))
         self.features = FeatureSet(self.families, self.drop, gaps=self.remember)
         self._scorer: Scorer | None = None
+        self._chosen: str | None = None
         self._policies = [self.policy] if isinstance(self.policy, str) else list(self.policy)
         self.device = usable_device(self.device)
+        self.shared = self.weights
+
+    @property
+    def styles(self) -> tuple[str, ...]:
+        return tuple(self.deviations)
 
     @property
     def requires(self) -> tuple[str, ...]:
@@ -126,39 +139,26 @@ class Crf:
         watch: Watcher | None = None,
         checkpoint: Checkpoint | None = None,
     ) -> TrainingReport:
-        from ..crf.objective import Objective  # imports torch, which aligning does without
+        from ..crf.objective import Objective, among, mattering, prior, scattered  # imports torch
         from ..optimize.minimise import minimise
-        from .training import UNKEPT, Step, TrainingReport, learnable
+        from .training import UNKEPT, Step, TrainingReport, learnable, styles_of
 
         examples = _own_share(learnable(examples))
-        batch = self.features(list(map(attrgetter("pair"), examples)))
-        known = {*batch.names()}
-        if ranks.world > 1:
-            known = known.union(*ranks.gathered(known))
-        names = sorted({*known, *self.names, *self.mean})
+        styles = styles_of(examples)
+        parts, batches, names, (dropped, links) = self._parts(examples, styles)
         first = dict.fromkeys(names, 0.0 if self.names or self.mean else self.start)
         first.update(self.mean)
-        first.update(zip(self.names, self.weights, strict=True))
-        gold, dropped, links = [], 0, 0
-        for example in examples:
-            if example.gold is not None:
-                reading = readings(example.gold, self._policies)
-                gold.append(reading.paths)
-                dropped += reading.dropped
-                links += len(example.gold.sure)
-        if ranks.world > 1:
-            dropped, links = (sum(counts) for counts in zip(*ranks.gathered((dropped, links)), strict=True))
+        first.update(zip(self.names, self.shared, strict=True))
+        begin = np.append([*first.values()], np.zeros(len(styles) * len(names)))
         mean, strength = prior(names, self.priors, self.mean, self.pull)
-        l2 = self.l2 * strength
+        widths = np.array([self.l2, *[self.l2_style] * len(styles)])
+        l2 = np.outer(widths, strength).reshape(-1)
         costs = {"cost_null": self.cost_null, "cost_link": self.cost_link}
-        scores = self.chain_scores(batch, names)
-        counts = np.fromiter(map(attrgetter("weight"), examples), np.float64, len(examples))
-        objective = Objective(
-            scores, gold, l2, costs, self.batch_cells, self.device, mean, None if (counts == 1).all() else counts
-        )
+        mean = np.append(mean, np.zeros(len(begin) - len(mean)))
+        objective = Objective(parts, l2, costs, self.batch_cells, self.device, mean, len(styles))
 
         def step(iteration: int, x: np.ndarray, loss: float, gradient_norm: float) -> None:
-            self.names, self.weights = names, x
+            self._take(names, styles, x)
             if watch is not None:
                 watch(Step(self.part, iteration, loss, gradient_norm, self))
 
@@ -173,18 +173,20 @@ class Crf:
         checkpoint = checkpoint or UNKEPT
         phase = checkpoint.phase("all") if self.prune else checkpoint  # all columns, and then those that are kept
         first_search = partial(search, callback=step, resume=phase.kept(), keep=phase.keep)
-        result, done = first_search(objective, np.array([*first.values()])), 0
-        self.names, self.weights = names, result.x
+        scale = np.repeat(np.sqrt(self.l2 / widths), len(names))  # in which all priors are equally wide
+        result, done = first_search(objective, begin, scale=scale), 0
+        self._take(names, styles, result.x)
         if self.prune and not result.interrupted:
-            kept, done = mattering(batch, names, result.x, self.prune), result.iterations
+            kept, done = mattering(batches, names, result.x, self.prune), result.iterations
             log.info("%s: %d of %d columns are kept, the others removed", self.part, kept.sum(), len(names))
+            every = np.tile(kept, len(widths))
 
             def later(iteration: int, x: np.ndarray, loss: float, gradient_norm: float) -> None:
-                step(done + iteration, scattered(x, kept), loss, gradient_norm)  # the same columns throughout
+                step(done + iteration, scattered(x, every), loss, gradient_norm)  # the same columns throughout
 
             last_search = partial(search, callback=later, resume=checkpoint.kept(), keep=checkpoint.keep)
-            result = last_search(among(objective, kept), result.x[kept])
-            self.names, self.weights = [names[k] for k in np.flatnonzero(kept)], result.x
+            result = last_search(among(objective, every), result.x[every], scale=scale[every])
+            self._take([names[k] for k in np.flatnonzero(kept)], styles, result.x)
         iterations = done + result.iterations
         log.info(
             "%s: loss %.6f after %d iterations, %d evaluations (%s)",
@@ -193,6 +195,54 @@ class Crf:
         return TrainingReport(
             {self.part: result.loss}, {self.part: iterations}, result.converged, result.interrupted, dropped, links
         )
+
+    def _parts(
+        self, examples: Sequence[Example], styles: Sequence[str]
+    ) -> tuple[list[Part], list[FeatureBatch], list[str], tuple[int, int]]:
+        """Return the pairs of each style with their scores and gold paths, their features, and all columns.
+
+        After them come how many links of gold no path takes, and how many there are.
+        """
+        from ..crf.objective import Part
+
+        own: dict[int | None, list[Example]] = {}
+        for example in examples:
+            own.setdefault(styles.index(example.style) if example.style in styles else None, []).append(example)
+        batches: list[FeatureBatch] = []
+        known = {*self.names, *self.mean}
+        for some in own.values():
+            batches.append(self.features(list(map(attrgetter("pair"), some))))
+            known.update(batches[-1].names())
+        if ranks.world > 1:
+            known = known.union(*ranks.gathered(known))
+        names, parts, dropped, links = sorted(known), [], 0, 0
+        for (style, some), batch in zip(own.items(), batches, strict=True):
+            gold = []
+            for example in some:
+                if example.gold is not None:
+                    reading = readings(example.gold, self._policies)
+                    gold.append(reading.paths)
+                    dropped += reading.dropped
+                    links += len(example.gold.sure)
+            counts = np.fromiter(map(attrgetter("weight"), some), np.float64, len(some))
+            scores = self.chain_scores(batch, names)
+            parts.append(Part(scores, gold, None if (counts == 1).all() else counts, style))
+        if ranks.world > 1:
+            dropped, links = (sum(counts) for counts in zip(*ranks.gathered((dropped, links)), strict=True))
+        return parts, batches, names, (dropped, links)
+
+    def _take(self, names: list[str], styles: Sequence[str], x: np.ndarray) -> None:
+        """Take the weights of these columns: the shared ones, and then the deviation of each style."""
+        shared, *deviations = x.reshape(1 + len(styles), -1)
+        self.names, self.shared, self.deviations = names, shared, dict(zip(styles, deviations, strict=True))
+        self.choose(self._chosen)
+
+    def choose(self, style: str | None) -> None:
+        """Align by a style from now on: by the shared weights plus its deviation. None: by the usual style."""
+        if style is not None and style not in self.deviations:
+            raise no_style(style, self.deviations)
+        self._chosen, usual = style, style or self.style
+        self.weights = self.shared + self.deviations[usual] if usual in self.deviations else self.shared
 
     def chain_scores(self, batch: FeatureBatch, names: Sequence[str]) -> ChainScores:
         """Return the scores of a batch of features as functions of the weights of `names`."""
@@ -299,11 +349,14 @@ class Crf:
                 "%s: %d of the start's %d weights are of feature families that are not read here",
                 self.part, len(self.names) - len(mean), len(self.names),
             )  # fmt: skip
-        self.names, self.weights = list(mean), np.array([*mean.values()])
+        self._take(list(mean), (), np.array([*mean.values()]))
         self.mean, self.pull = mean, pull
 
     def state(self) -> dict[str, np.ndarray | list[str]]:
-        return {"names": list(self.names), "weights": self.weights}
+        state: dict[str, np.ndarray | list[str]] = {"names": list(self.names), "weights": self.shared}
+        if self.deviations:
+            state |= {"styles": list(self.deviations), "deviations": np.stack([*self.deviations.values()])}
+        return state
 
     def restore(self, state: Mapping[str, np.ndarray | list[str]]) -> None:
         names, weights = words_in(state, "names"), numbers_in(state, "weights", None)
@@ -311,7 +364,12 @@ class Crf:
             raise ConfigError(
                 f"{len(names)} feature names, {len(set(names))} of them distinct, for {len(weights)} weights"
             )
-        self.names, self.weights = names, weights
+        styles, x = [], weights
+        if "styles" in state:
+            styles = words_in(state, "styles")
+            deviations = numbers_in(state, "deviations", len(set(styles)), len(names))
+            x = np.concatenate([weights[None], deviations]).reshape(-1)
+        self._take(names, styles, x)
 
     def check_columns(self, others: Sequence[str] = ()) -> None:
         """Raise ConfigError unless the columns are those of the families, and `others`; none may be missing."""
@@ -326,64 +384,3 @@ def _own_share(examples: Sequence[Example]) -> list[Example]:
     lengths = list(map(len, map(attrgetter("pair.target"), examples)))
     order = np.argsort(lengths, kind="stable").tolist()
     return list(map(examples.__getitem__, order))
-
-
-def prior(
-    names: Sequence[str], priors: Mapping[str, float], mean: Mapping[str, float], pull: float
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the mean of each column's prior [K], and a factor [K] on its strength.
-
-    `priors` has factors by the beginnings of names; the longest beginning counts. Columns in `mean` have it as
-    their mean, and `pull` as another factor.
-    """
-    means, factors = np.zeros(len(names)), np.ones(len(names))
-    for start in sorted(priors, key=len):  # a longer match overrides a shorter one
-        for k, name in enumerate(names):
-            if name.startswith(start):
-                factors[k] = priors[start]
-    for k, name in enumerate(names):
-        if name in mean:
-            means[k], factors[k] = mean[name], factors[k] * pull
-    return means, factors
-
-
-def mattering(batch: FeatureBatch, names: Sequence[str], weights: np.ndarray, least: float) -> np.ndarray:
-    """Return [K] whether a column changes the score of any cell by `least` or more; an error if none does.
-
-    The most that a column contributes anywhere counts: a rare column that decides the few cells where it is on is
-    kept.
-    """
-    largest = dict.fromkeys(names, 0.0)
-    for block in batch.blocks:
-        if block.table is None:
-            values = np.ones(len(block.names))
-        elif isinstance(block.table, Grouped):  # written out it would be mostly zeros
-            values = np.tile(np.abs(block.table.values).max(0, initial=0.0), block.table.count)
-        else:
-            values = np.abs(block.table).max(0, initial=0.0)
-        for name, value in zip(block.names, values.tolist(), strict=True):
-            largest[name] = max(largest[name], value)
-    values = np.array([largest[name] for name in names])
-    if ranks.world > 1:
-        values = ranks.largest(values)
-    kept: np.ndarray = np.abs(weights) * values >= least
-    if not kept.any():
-        raise ConfigError(f"prune={least}: none of {len(kept)} columns changes a score by that much")
-    return kept
-
-
-def scattered(weights: np.ndarray, kept: np.ndarray) -> np.ndarray:
-    """Return all weights, given those of the columns that are kept: the others are 0."""
-    out = np.zeros(len(kept))
-    out[kept] = weights
-    return out
-
-
-def among(function: Closure, kept: np.ndarray) -> Closure:
-    """Return a loss of all weights as a function of those that are kept."""
-
-    def restricted(weights: np.ndarray) -> tuple[float, np.ndarray]:
-        loss, gradient = function(scattered(weights, kept))
-        return loss, gradient[kept]
-
-    return restricted

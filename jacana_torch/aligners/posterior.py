@@ -32,6 +32,7 @@ UNLIKELY = 1e-4  # links that no choice by expected F1 would hold
 CERTAIN = 1e-6  # probabilities nearer to 0 or 1 are taken for this near
 MOST = 1e6  # of the parameters; those of trained models are below 2
 KEY = "together"  # of the parameters in a model's state
+SHARED = ""  # in place of a style: the combination for the weights that styles share, or of a model without styles
 
 
 @dataclass(frozen=True)
@@ -69,19 +70,20 @@ class Combination:
         odds = self.forward * one + self.backward * other + self.smaller * np.minimum(one, other) + self.bias
         return logistic(odds)
 
-    def state(self) -> dict[str, np.ndarray]:
-        return {KEY: np.array(astuple(self))}
+    def state(self, style: str = SHARED) -> dict[str, np.ndarray]:
+        return {f"{KEY}.{style}" if style else KEY: np.array(astuple(self))}
 
     @classmethod
-    def restored(cls, state: Mapping[str, object]) -> Combination:
-        """Return the combination that a model's state holds, or the default one if it holds none."""
-        if KEY not in state:
+    def restored(cls, state: Mapping[str, object], style: str = SHARED) -> Combination:
+        """Return the combination of a style that a model's state holds, else the shared one, else the default."""
+        key = f"{KEY}.{style}" if style and f"{KEY}.{style}" in state else KEY
+        if key not in state:
             return cls()
-        figures = np.asarray(state[KEY], dtype=np.float64)
+        figures = np.asarray(state[key], dtype=np.float64)
         fine = figures.shape in ((4,), (5,)) and (np.abs(figures) < MOST).all() and 0 < figures[3] < 1
         if not fine:
             raise ConfigError(
-                f"{KEY!r} holds {figures.tolist()}: expected two weights, a bias and a threshold, and perhaps the "
+                f"{key!r} holds {figures.tolist()}: expected two weights, a bias and a threshold, and perhaps the "
                 "weight of the smaller"
             )
         return cls(*figures.tolist())  # a model of an older version has four figures
@@ -137,13 +139,14 @@ class Posterior:
         examples: Sequence[Example],
         usual: Combination | None = None,
         checkpoint: Checkpoint | None = None,
-    ) -> Combination | None:
-        """Return the combination that suits held-out pairs best; None without folds or with too few examples.
+    ) -> dict[str, Combination]:
+        """Return the combination that suits held-out pairs best, for `SHARED` weights and for each style.
 
-        `usual` is the combination of the model that the chains started from; few pairs move it little.
+        Without folds or with too few examples there is none. `usual` is the combination of the model that the
+        chains started from; few pairs move it little.
         """
         if not self.folds:
-            return None
+            return {}
         from .calibration import learnt  # aligning needs none of it
         from .training import UNKEPT
 

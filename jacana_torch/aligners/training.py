@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
 from ..errors import ConfigError
 from ..types import Alignment, Example, SentencePair
+from ..util import ranks
 from .base import Aligner, State, Trainable
 
 Arrays = Mapping[str, np.ndarray]
@@ -213,3 +215,12 @@ def learnable(examples: Sequence[Example]) -> list[Example]:
     if not found:
         raise ConfigError("there is nothing to train on: no example has gold links and words on both sides")
     return found
+
+
+def styles_of(examples: Sequence[Example]) -> list[str]:
+    """The styles to tell apart in training: those of the examples of all processes, if there are several."""
+    found = set(map(attrgetter("style"), examples))
+    if ranks.world > 1:
+        found = found.union(*ranks.gathered(found))
+    found.discard(None)
+    return sorted(found) if len(found) > 1 else []

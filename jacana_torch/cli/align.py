@@ -70,6 +70,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-m", "--model", metavar="NAME|DIR", help="a model of `jacana-torch models`, or a directory"
     )
+    parser.add_argument("--style", metavar="S", help="the convention to align by, of a model that has several")
     parser.add_argument("--from", dest="from_", metavar="F", help="input format: {read} (guessed; text on stdin)")
     parser.add_argument("--to", metavar="F", help="output format: {aligned} (pharaoh; of tables, as the input)")
     parser.add_argument(
@@ -201,6 +202,7 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.confidence,
         tokenise=not arguments.pretokenized,
         limits=limits,
+        style=arguments.style,
     )
     _ = work.model  # report mistakes before anything is written, and share the model with forked workers
     if workers is None:

@@ -93,7 +93,7 @@ def run_bulk(
         model = os.path.abspath(model)  # other machines have other working directories
     work = Aligning(
         model, arguments.device, arguments.symmetrize, arguments.confidence,
-        tokenise=not arguments.pretokenized, limits=limits,
+        tokenise=not arguments.pretokenized, limits=limits, style=arguments.style,
     )  # fmt: skip
     _ = work.model  # report mistakes before anything is written, and share the model with forked workers
     folder = Path(os.path.abspath(arguments.output))
@@ -101,7 +101,7 @@ def run_bulk(
     size = arguments.block_size or BLOCK_SIZE
     options = {
         **asdict(settings), "symmetrize": arguments.symmetrize, "pretokenized": arguments.pretokenized,
-        "limits": dict(limits), "block_size": size,
+        "limits": dict(limits), "block_size": size, "style": arguments.style,
     }  # fmt: skip
     del options["batch_size"]  # which changes no alignment
     begun = {"format": FORMAT, "version": __version__, "model": digest_of_model(model), "options": options}

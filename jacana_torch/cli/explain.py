@@ -36,6 +36,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-m", "--model", metavar="NAME|DIR", help="a model of `jacana-torch models`, or a directory"
     )
+    parser.add_argument("--style", metavar="S", help="the convention to align by, of a model that has several")
     parser.add_argument(
         "--symmetrize", metavar="S", help="how to combine the two directions: {symmetrizers} (as trained)"
     )
@@ -60,7 +61,10 @@ def run(arguments: argparse.Namespace) -> int:
     source, target = (Sentence(tuple(text.split()), text=text) for text in raw)
     named = [_link(text) for text in arguments.link]  # report mistakes before anything is loaded
     work = Aligning(
-        chosen_model(arguments.model), symmetrize=arguments.symmetrize, tokenise=not arguments.pretokenized
+        chosen_model(arguments.model),
+        symmetrize=arguments.symmetrize,
+        tokenise=not arguments.pretokenized,
+        style=arguments.style,
     )
     (pair,) = work.prepare([SentencePair(source, target)])
     if isinstance(pair, PairError):

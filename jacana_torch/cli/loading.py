@@ -54,6 +54,7 @@ class Aligning:
     confidence: bool = False
     tokenise: bool = True
     limits: Mapping[str, int] = field(default_factory=dict)  # other than the usual ones, by name
+    style: str | None = None
 
     @cached_property
     def model(self) -> Model:
@@ -65,7 +66,7 @@ class Aligning:
         try:
             from ..model import persist
 
-            loaded = persist.load(self.name, device=self.device)
+            loaded = persist.load(self.name, device=self.device, style=self.style)
             loaded.limits = replace(loaded.limits, **self.limits)
             if "torch" in sys.modules:  # most models do without
                 sys.modules["torch"].set_num_threads(1)

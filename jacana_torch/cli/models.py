@@ -75,4 +75,5 @@ def _record(info: ModelInfo) -> dict[str, Any]:
         "trained": info.signature.get("trained"),
         "data": info.signature.get("data", []),
         "pairs": info.signature.get("pairs"),
+        "styles": info.signature.get("styles", []),
     }

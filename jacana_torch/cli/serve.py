@@ -54,6 +54,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-m", "--model", nargs="+", metavar="NAME|DIR", help="models to choose from; the first is the default"
     )
+    parser.add_argument("--style", metavar="S", help="the convention that all models align by")
     parser.add_argument("--device", default="cpu", metavar="D", help="cpu, cuda, cuda:1, mps ... (cpu)")
     parser.add_argument(
         "--allow-host",
@@ -99,7 +100,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     if arguments.as_worker != _stamp(arguments.model):
         raise ConfigError("a model's files have changed since the server started: start it again")
-    worker.run(_loaded(arguments.model, arguments.device), limits)
+    worker.run(_loaded(arguments.model, arguments.device, arguments.style), limits)
     return 0
 
 
@@ -118,9 +119,9 @@ def serve(arguments: argparse.Namespace, limits: Limits) -> int:
     with listening(host, arguments.port) as listener:  # before the models: they take longer
         chosen = arguments.model or _usable()
         stamp = _stamp(chosen)
-        loaded = _loaded(chosen, arguments.device)
+        loaded = _loaded(chosen, arguments.device, arguments.style)
         access = Access(hosts | allowed_hosts(address(listener)), token, arguments.rate)
-        app = application(loaded, limits, access, _worker(chosen, arguments.device, limits, stamp))
+        app = application(loaded, limits, access, _worker(chosen, arguments, limits, stamp))
         if not is_private(listener):
             _warn_of_networks(host, token is not None)
         gc.freeze()
@@ -140,9 +141,11 @@ def _warn_of_networks(host: str, secret: bool) -> None:
     )
 
 
-def _worker(models: Sequence[str], device: str, limits: Limits, stamp: str) -> list[str]:
+def _worker(models: Sequence[str], arguments: argparse.Namespace, limits: Limits, stamp: str) -> list[str]:
     """Return the command of the process that answers heavy requests."""
-    command = [sys.executable, "-m", "jacana_torch", "serve", "--model", *models, "--device", device]
+    command = [sys.executable, "-m", "jacana_torch", "serve", "--model", *models, "--device", arguments.device]
+    if arguments.style is not None:
+        command += ["--style", arguments.style]
     for name in LIMITS:
         command += [f"--max-{name}", str(vars(limits)[name])]
     return [*command, "--as-worker", stamp]
@@ -178,7 +181,7 @@ def _usable() -> list[str]:
     return usable
 
 
-def _loaded(wanted: Sequence[str], device: str) -> Models:
+def _loaded(wanted: Sequence[str], device: str, style: str | None) -> Models:
     from ..model import persist, untrained
     from ..serve.work import Models
     from .loading import Aligning
@@ -188,7 +191,7 @@ def _loaded(wanted: Sequence[str], device: str) -> Models:
         name = given if given in persist.names() or untrained.path_of(given) else Path(given).resolve().name
         if name in loaded:
             raise ConfigError(f"two models are called {name}: name only one, or rename a directory")
-        model = Aligning(given, device).model
+        model = Aligning(given, device, style=style).model
         model.check()
         loaded[name] = model
         about[name] = _description(given)

@@ -52,6 +52,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="a system that aligns FILE, and gives reasons for every link; may be repeated",
     )
+    parser.add_argument("--style", metavar="S", help="the convention that each model aligns by, if it has several")
     parser.add_argument(
         "--symmetrize", metavar="S", help="how to combine each model's two directions: {symmetrizers} (as trained)"
     )
@@ -69,6 +70,8 @@ def run(arguments: argparse.Namespace) -> int:
     gold, files, models = arguments.gold, arguments.predicted, arguments.model
     if arguments.symmetrize is not None and not models:
         raise ConfigError("--symmetrize combines the directions of a model: name one with --model")
+    if arguments.style is not None and not models:
+        raise ConfigError("--style is one of a model: name one with --model")
     if arguments.predicted_from is not None and not files:
         raise ConfigError("--predicted-from is the format of a second file: name that file after the first")
     examples = list(corpora.read(gold, arguments.from_, header=arguments.header))
@@ -100,7 +103,9 @@ def _aligned(
     """Return the pairs as the model reads them, its alignments, and what explains them."""
     from .loading import Aligning, all_good
 
-    work = Aligning(model, symmetrize=arguments.symmetrize, confidence=True, tokenise=tokenise)
+    work = Aligning(
+        model, symmetrize=arguments.symmetrize, confidence=True, tokenise=tokenise, style=arguments.style
+    )
     ready = all_good(work.prepare([example.pair for example in examples]), arguments.gold)
     found = all_good([alignment for _, alignment in work.finish(ready, ready)], arguments.gold)
     return ready, found, _reasons(work.model, ready, arguments.symmetrize)

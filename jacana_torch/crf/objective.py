@@ -6,12 +6,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from functools import partial
+from itertools import chain
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from ..errors import ConfigError
+from ..features.api import Grouped
+from ..features.featureset import FeatureBatch
+from ..optimize.minimise import Closure
 from ..util import ranks
 from .arrays import TorchArrays
 from .kernel import Chains, Lattice
@@ -57,64 +63,87 @@ def margin(
     return taken, torch.as_tensor(refund, device=device), torch.as_tensor(paid, device=device)
 
 
+class Part(NamedTuple):
+    """Pairs of one convention: their scores as functions of the weights, and the paths of gold as in `margin`.
+
+    `counts` [P] is how often each pair counts, by default once. `style` is the number of the convention, whose
+    deviation is added to the shared weights. It is None for pairs that have the shared weights alone.
+    """
+
+    scores: ChainScores
+    gold: Sequence[Sequence[Path]]
+    counts: np.ndarray | None = None
+    style: int | None = None
+
+
 class Objective:
     """The softmax margin of linear scores plus an L2 prior, summed over pairs: `objective(w) -> (loss, gradient)`.
 
-    `gold` and the costs as in `margin`; `l2` is the inverse variance of the weights' Gaussian prior, one figure or
-    one per weight, and `mean` its mean; `places` is how many states a pack holds; `counts` [P] is how often each
-    pair counts, by default once. Processes that train together have pairs of their own, and get the same sums.
+    The costs are as in `margin`; `l2` is the inverse variance of the weights' Gaussian prior, one figure or one a
+    weight, and `mean` its mean; `places` is how many states a pack holds. Processes that train together have pairs
+    of their own, and get the same sums.
+
+    With `styles` conventions, the vector holds the shared weights and then the deviation of each convention, as in
+    Finkel and Manning (2009). `l2` and `mean` have an entry for each of them.
     """
 
     def __init__(
         self,
-        scores: ChainScores,
-        gold: Sequence[Sequence[Path]],
+        parts: Sequence[Part],
         l2: float | np.ndarray,
         costs: Mapping[str, float],
         places: int = 500_000,
         device: str = "cpu",
         mean: float | np.ndarray = 0.0,
-        counts: np.ndarray | None = None,
+        styles: int = 0,
     ) -> None:
-        self.scores, self._device = scores, device
-        self._chains = Chains(
-            scores.layout, packs(scores.layout, places, numbers=places, aligned=16), TorchArrays(device)
-        )
-        taken, self._refund, self._paid = margin(
-            scores.layout, gold, costs["cost_null"], costs["cost_link"], device, counts
-        )
-        self._counts = None if counts is None else torch.as_tensor(counts, dtype=torch.float64, device=device)
+        self._device, self._rows, self._parts = device, 1 + styles, []
         self._l2 = torch.as_tensor(np.asarray(l2, np.float64), device=device)
         self._mean = torch.as_tensor(np.asarray(mean, np.float64), device=device)
-        self._gold = scores.transpose(*taken)  # its product with the weights is the score of gold
+        for scores, gold, counts, style in parts:
+            own = packs(scores.layout, places, numbers=places, aligned=16)
+            taken, refund, paid = margin(
+                scores.layout, gold, costs["cost_null"], costs["cost_link"], device, counts
+            )
+            often = None if counts is None else torch.as_tensor(counts, dtype=torch.float64, device=device)
+            chains = Chains(scores.layout, own, TorchArrays(device))
+            # The product of the last with the weights is the score of gold.
+            self._parts.append((scores, chains, style, refund, paid, often, scores.transpose(*taken)))
 
     @torch.no_grad()
     def __call__(self, weights: np.ndarray) -> tuple[float, np.ndarray]:
-        # The weights that scores are computed of: the score of gold must not have others.
-        dtype = getattr(torch, self.scores.precision)
-        w, chains = torch.as_tensor(weights, dtype=dtype, device=self._device).double(), self._chains
-        nodes, *steps = self.scores.flat(w)
-        flat = nodes + self._refund.to(nodes), *steps
-        log_z, counts = chains.sweep(flat, self._expected, check=False)
-        joints, pairs = zip(*counts, strict=True)
-        gradient = self.scores.transpose(chains.node_counts(joints, nodes.dtype), *chains.step_counts(pairs))
-        paid = log_z + self._paid
-        if self._counts is not None:
-            paid = paid * self._counts
-        found = torch.cat([gradient - self._gold, (paid.sum() - w @ self._gold).reshape(1)])
+        dtype = getattr(torch, self._parts[0][0].precision)
+        rows = torch.as_tensor(weights, dtype=dtype, device=self._device).double().reshape(self._rows, -1)
+        found = rows.new_zeros(rows.numel() + 1)
+        gradient = found[:-1].view_as(rows)
+        for scores, chains, style, refund, paid, often, gold in self._parts:
+            # The weights that scores are computed of: the score of gold must not have others.
+            w = rows[0] if style is None else rows[0] + rows[1 + style]
+            w = w.to(dtype).double()
+            nodes, *steps = scores.flat(w)
+            flat = nodes + refund.to(nodes), *steps
+            log_z, counts = chains.sweep(flat, partial(_expected, chains, often), check=False)
+            joints, pairs = zip(*counts, strict=True)
+            own = scores.transpose(chains.node_counts(joints, nodes.dtype), *chains.step_counts(pairs)) - gold
+            for row in {0, 0 if style is None else 1 + style}:
+                gradient[row] += own
+            all_paid = log_z + paid
+            if often is not None:
+                all_paid = all_paid * often
+            found[-1] += all_paid.sum() - w @ gold
         if ranks.world > 1:
             ranks.add(found)
-        away = w - self._mean
+        away = rows.reshape(-1) - self._mean
         prior = self._l2 * away
         found[:-1] += prior
         found[-1] += away @ prior / 2
         out = found.cpu().numpy()  # what waits for the device, once
         return float(out[-1]), out[:-1]
 
-    def _expected(self, x: Lattice) -> tuple[Tensor, Tensor | None]:
-        """Return the expected counts of the states and transitions of a pack."""
-        weight = None if self._counts is None else of_chains(x, self._counts)
-        return self._chains.backward(x, weight, edges=True)
+
+def _expected(chains: Chains, often: Tensor | None, x: Lattice) -> tuple[Tensor, Tensor | None]:
+    """Return the expected counts of the states and transitions of a pack."""
+    return chains.backward(x, None if often is None else of_chains(x, often), edges=True)
 
 
 def entry_pairs(layout: Layout) -> tuple[np.ndarray, ...]:
@@ -130,3 +159,68 @@ def of_chains(x: Lattice, weight: Tensor) -> Tensor:
     weights = weight.new_zeros(x.pack.pairs.size, dtype=x.alpha.dtype)
     weights[chain] = weight[pair].to(weights)
     return weights
+
+
+def prior(
+    names: Sequence[str], priors: Mapping[str, float], mean: Mapping[str, float], pull: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the mean of each column's prior [K], and a factor [K] on its strength.
+
+    `priors` has factors by the beginnings of names; the longest beginning counts. Columns in `mean` have it as
+    their mean, and `pull` as another factor.
+    """
+    means, factors = np.zeros(len(names)), np.ones(len(names))
+    for start in sorted(priors, key=len):  # a longer match overrides a shorter one
+        for k, name in enumerate(names):
+            if name.startswith(start):
+                factors[k] = priors[start]
+    for k, name in enumerate(names):
+        if name in mean:
+            means[k], factors[k] = mean[name], factors[k] * pull
+    return means, factors
+
+
+def scattered(weights: np.ndarray, kept: np.ndarray) -> np.ndarray:
+    """Return all weights, given those of the columns that are kept: the others are 0."""
+    out = np.zeros(len(kept))
+    out[kept] = weights
+    return out
+
+
+def among(function: Closure, kept: np.ndarray) -> Closure:
+    """Return a loss of all weights as a function of those that are kept."""
+
+    def restricted(weights: np.ndarray) -> tuple[float, np.ndarray]:
+        loss, gradient = function(scattered(weights, kept))
+        return loss, gradient[kept]
+
+    return restricted
+
+
+def mattering(batches: Sequence[FeatureBatch], names: Sequence[str], x: np.ndarray, least: float) -> np.ndarray:
+    """Return [K] whether a column changes the score of any cell by `least` or more; an error if none does.
+
+    `x` has the shared weights, and then the deviation of each style.
+
+    The most that a column contributes anywhere counts: a rare column that decides the few cells where it is on is
+    kept.
+    """
+    largest = dict.fromkeys(names, 0.0)
+    for block in chain.from_iterable(batch.blocks for batch in batches):
+        if block.table is None:
+            values = np.ones(len(block.names))
+        elif isinstance(block.table, Grouped):  # written out it would be mostly zeros
+            values = np.tile(np.abs(block.table.values).max(0, initial=0.0), block.table.count)
+        else:
+            values = np.abs(block.table).max(0, initial=0.0)
+        for name, value in zip(block.names, values.tolist(), strict=True):
+            largest[name] = max(largest[name], value)
+    values = np.array([largest[name] for name in names])
+    if ranks.world > 1:
+        values = ranks.largest(values)
+    shared, *deviations = x.reshape(-1, len(names))
+    weights = [shared, *(shared + deviation for deviation in deviations)]
+    kept: np.ndarray = np.abs(weights).max(0) * values >= least
+    if not kept.any():
+        raise ConfigError(f"prune={least}: none of {len(kept)} columns changes a score by that much")
+    return kept

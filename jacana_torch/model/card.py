@@ -67,6 +67,8 @@ def _signature(signature: Mapping[str, Any]) -> Iterator[str]:
         made = ", ".join(f"{name} (weight {weight:g})" for name, weight in signature.get("made_pairs", {}).items())
         yield f"  trained: {str(signature['trained'])[:10]} on {signature['pairs']:,} pairs"
         yield f"  of: {', '.join(signature['data'])}"
+        if styles := signature.get("styles"):
+            yield f"  styles: {', '.join(styles)} (align --style NAME)"
         if made:
             yield f"  and made pairs: {made}"
 

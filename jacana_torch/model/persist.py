@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..aligners.base import Aligner, HasColumns, ReadsNatively, State, Trainable
+from ..aligners.base import Aligner, HasColumns, ReadsNatively, State, Styled, Trainable, no_style
 from ..errors import ConfigError, JacanaError, MissingResource, ModelError, did_you_mean
 from ..util import trust
 from ..util.build import assemble, build, check
@@ -58,9 +58,12 @@ _DTYPES = {
 # Loading
 
 
-def load(name_or_directory: str | Path, device: str = "cpu", trust_files: bool = False) -> Model:
+def load(
+    name_or_directory: str | Path, device: str = "cpu", trust_files: bool = False, style: str | None = None
+) -> Model:
     """Load a model: a shipped one or an aligner that needs no training by its name, any other by its directory.
 
+    `style` names the convention to align by, if the model has learnt several; None is its usual one.
     With `trust_files`, the model may read every file and folder that its config names, as if JACANA_TRUST listed
     them. Shipped models are checked by the package's tests, and not again when they are loaded.
     """
@@ -71,7 +74,7 @@ def load(name_or_directory: str | Path, device: str = "cpu", trust_files: bool =
         made = systems.model_config(name_or_directory)
         built: Model = build(made, Model, device=device)
         built.origin = Origin(name_or_directory, {"model": made})
-        return built
+        return _styled(built, style)
     config, state = read_config(directory), _read_weights(directory / WEIGHTS)
     on_file = trust.add_file if trust_files else trust.check_file
     is_shipped = directory.parent == SHIPPED
@@ -99,6 +102,19 @@ def load(name_or_directory: str | Path, device: str = "cpu", trust_files: bool =
     model.origin = Origin(directory.name, config, signature)
     if signature.get("interrupted"):
         log.warning("%s: the training of this model was interrupted; resume=%s continues", directory, directory)
+    return model if style is None else _styled(model, style)
+
+
+def _styled(model: Model, style: str | None) -> Model:
+    """Return the model, which aligns by this style from now on."""
+    if style is not None:
+        aligner, name = model.aligner, "" if model.origin is None else f"{model.origin.name}: "
+        try:
+            if not isinstance(aligner, Styled):
+                raise no_style(style, ())
+            aligner.choose(style)
+        except ConfigError as error:
+            raise ConfigError(f"{name}{error}") from None
     return model
 
 

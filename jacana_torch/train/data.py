@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -35,9 +36,10 @@ def load(
 ) -> Dataset:
     """Read the corpora of `data.train` and `data.dev`, without the pairs that `data.drop_ids` lists.
 
-    `links="all"` makes possible links sure ones. A sidecar is a file that annotates a whole corpus: `reader` makes
-    the annotator of such a file, and `sidecars` has one for each corpus (or None), those of `train` first. A
-    single sidecar serves all corpora.
+    `links="all"` makes possible links sure ones. `data.styles` names the convention of each corpus, those of
+    `train` first, and `data.weights` says how much a pair of each corpus of `train` counts. A sidecar is a file
+    that annotates a whole corpus: `reader` makes the annotator of such a file, and `sidecars` has one for each
+    corpus (or None), those of `train` first. A single sidecar serves all corpora.
     """
     if links not in ("sure", "all"):
         raise ConfigError(f"links={links!r}: choose sure or all")
@@ -52,14 +54,22 @@ def load(
     annotators: list[Annotator | None] = [None] * len(files)
     if reader is not None:
         annotators = [None if path is None else reader(path) for path in _sidecars(sidecars, root, files)]
+    styles = _styles(data.get("styles") or [], len(train), len(files))
+    weights = list(data.get("weights") or [1.0] * len(train))
+    if len(weights) != len(train) or not all(type(w) in (int, float) and 0 < w < math.inf for w in weights):
+        raise ConfigError(
+            f"data.weights={weights}: give a number above 0 for each of the {len(train)} of data.train"
+        )
     dropped, n_dropped = _ids(root, data["drop_ids"]) if data["drop_ids"] else set(), 0
     parts: tuple[list[Example], list[Example]] = ([], [])
     for number, (file, annotator) in enumerate(zip(files, annotators, strict=True)):
         for example in _examples(file, links, annotator):
             if example.pair.id in dropped:
                 n_dropped += 1
+            elif number < len(train):
+                parts[0].append(replace(example, style=styles[number], weight=float(weights[number])))
             else:
-                parts[number >= len(train)].append(example)
+                parts[1].append(replace(example, style=styles[number]))
     if dropped:  # if no pair has one of these ids, the lists probably belong to other corpora
         log.log(logging.INFO if n_dropped else logging.WARNING, "%d pairs left out by data.drop_ids", n_dropped)
     if not parts[0]:
@@ -133,6 +143,19 @@ def _sidecars(names: Sequence[str | None], root: Path, files: Sequence[Path]) ->
         )
     paths = [None if name is None else _located(root, name) for name in names]
     return paths * len(files) if len(names) == 1 else paths
+
+
+def _styles(names: Sequence[str | None], train: int, files: int) -> list[str | None]:
+    """The convention of each corpus: none without names, and none for `dev` if only those of `train` are named."""
+    if len(names) not in (0, train, files):
+        raise ConfigError(
+            f"data.styles names {len(names)} conventions for {train} files of data.train and {files - train} of "
+            "data.dev: give one for each, or for those of data.train (null for none)"
+        )
+    for name in names:
+        if not (name is None or (type(name) is str and name.isidentifier())):
+            raise ConfigError(f"data.styles: {name!r} is not a name of letters, digits and _")
+    return [*names, *[None] * (files - len(names))]
 
 
 def _ids(root: Path, files: Sequence[str]) -> set[str]:

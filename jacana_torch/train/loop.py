@@ -6,14 +6,25 @@ import json
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from operator import attrgetter, itemgetter
+from typing import cast
 
 import numpy as np
 
-from ..aligners.base import UNKEPT, Aligner, Checkpoint, Directional, Trainable, TrainingReport, Watcher, fit_phase
+from ..aligners.base import (
+    UNKEPT,
+    Aligner,
+    Checkpoint,
+    Directional,
+    Styled,
+    Trainable,
+    TrainingReport,
+    Watcher,
+    fit_phase,
+)
 from ..errors import ConfigError
 from ..evaluate import Score, count
 from ..symmetrize import functions
-from ..types import Alignment, Example
+from ..types import Alignment, Example, SentencePair
 
 log = logging.getLogger(__name__)
 
@@ -51,15 +62,37 @@ def predictions(aligner: Aligner, examples: Sequence[Example]) -> Predictions:
     """Align the examples in every way that the aligner can.
 
     An aligner of two directions gives an alignment per symmetrizer, `forward` and `backward` among them. Others
-    give one, named "aligned".
+    give one, named "aligned". An example is aligned by its style, if the aligner has learnt it.
     """
-    pairs = list(map(attrgetter("pair"), examples))
+    if isinstance(aligner, Styled) and aligner.styles:
+        return _by_style(aligner, examples)
+    return _predictions(aligner, list(map(attrgetter("pair"), examples)))
+
+
+def _predictions(aligner: Aligner, pairs: Sequence[SentencePair]) -> Predictions:
     if not isinstance(aligner, Directional):
         return {"aligned": aligner.align(pairs)}
     found = symmetrized(*aligner.directions(pairs))
     if aligner.symmetrizer_name not in found:  # posterior, or a symmetrizer of the user's own
         found[aligner.symmetrizer_name] = aligner.align(pairs)
     return found
+
+
+def _by_style(aligner: Styled, examples: Sequence[Example]) -> Predictions:
+    """Align the examples of each style by it, and those of no learnt style by the usual one."""
+    found: dict[str, list[Alignment | None]] = {}
+    for style in (None, *aligner.styles):
+        places = []
+        for k, example in enumerate(examples):
+            if style == (example.style if example.style in aligner.styles else None):
+                places.append(k)
+        aligner.choose(style)
+        for name, alignments in _predictions(aligner, [examples[k].pair for k in places]).items():
+            of_all = found.setdefault(name, [None] * len(examples))
+            for k, alignment in zip(places, alignments, strict=True):
+                of_all[k] = alignment
+    aligner.choose(None)
+    return cast(Predictions, found)  # every example has one style
 
 
 def output_name(aligner: Aligner) -> str:

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from ..aligners.base import Aligner, Checkpoint, TrainingReport
+from ..aligners.base import Aligner, Checkpoint, Styled, TrainingReport
+from ..aligners.training import Weighs
 from ..annotate import Annotator
 from ..errors import ConfigError
 from ..evaluate import Score
@@ -46,6 +47,7 @@ _EXPECTED: Mapping[str, tuple[type, ...]] = {
     "description": (str,),
     "data.augment": (dict, _NULL), "data.root": (str,),
     "data.train": (list,), "data.dev": (list,), "data.drop_ids": (list,),
+    "data.styles": (list, _NULL), "data.weights": (list, _NULL),
     "data.sidecar": (list,), "data.limit": (int, _NULL), "trainer.threads": (int,),
     "trainer.pull": (int, float), "trainer.checkpoint_seconds": (int, float),
     "logger.tensorboard": (bool,), "logger.every": (int,), "logger.examples": (int,),
@@ -109,6 +111,7 @@ def train(
 def _train(run: Run, data: Dataset, record: Record, files: Files, announce: Callable[[str], None]) -> Score:
     """Train or cross-validate on annotated pairs; return the score of the aligner's own output."""
     log.info("%d pairs to train on, %d to score on", len(data.train), len(data.dev))
+    _check_corpora(run)
     _warn_if_seen(run, data)
     tracker, kept = None, Phase(files, "training")
     try:
@@ -178,6 +181,18 @@ def checked(config: Mapping[str, Any], families: Sequence[str]) -> dict[str, Any
             f"trainer.checkpoint_seconds={cfg['trainer']['checkpoint_seconds']}: at least 0, and finite"
         )
     return cfg
+
+
+def _check_corpora(run: Run) -> None:
+    """Raise ConfigError if the aligner would ignore the styles or weights of corpora."""
+    data, aligner = run.cfg["data"], run.model.aligner
+    if any(data.get("styles") or ()) and not (isinstance(aligner, Styled) and aligner.learns_styles):
+        raise ConfigError(
+            f"data.styles: {type(aligner).__name__} does not tell conventions apart: set data.styles=[], or "
+            "choose aligner=crf"
+        )
+    if {*(data.get("weights") or ())} - {1} and not (isinstance(aligner, Weighs) and aligner.weighs_examples):
+        raise ConfigError(f"data.weights: {type(aligner).__name__} counts every pair alike: set data.weights=[]")
 
 
 def _warn_if_seen(run: Run, data: Dataset) -> None:
@@ -267,7 +282,7 @@ class Run:
         """Save the model with a signature: how it was trained and, if it was scored, how well it does."""
         import datetime
 
-        data, found = self.cfg["data"], found or {}
+        data, found, aligner = self.cfg["data"], found or {}, self.model.aligner
         makers = (data.get("augment") or {}).get("makers", {})
         about = {"description": self.cfg["description"], "resources": list(self.model.resources)}
         loss: dict[str, float | None] = {}
@@ -284,6 +299,8 @@ class Run:
             "trained": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
             "data": list(data["train"]),
             "dropped_ids": list(data["drop_ids"]),
+            "styles": list(aligner.styles) if isinstance(aligner, Styled) else [],
+            "weights": list(data.get("weights") or []),
             "start": self.cfg["start"],
             "pairs": len(trained),
             "made_pairs": made_pairs,

@@ -46,7 +46,7 @@ def works(examples: Sequence[Any], device: str) -> list[Callable[[], object]]:
 
     from jacana_torch.aligners.crf import Crf
     from jacana_torch.aligners.neural.neural import Neural
-    from jacana_torch.crf.objective import Objective
+    from jacana_torch.crf.objective import Objective, Part
     from jacana_torch.crf.states import readings
     from jacana_torch.features.families.distortion import Distortion
     from jacana_torch.features.families.position import Position
@@ -61,7 +61,7 @@ def works(examples: Sequence[Any], device: str) -> list[Callable[[], object]]:
         batch = chain.features(pairs)
         names = batch.names()
         scores = chain.chain_scores(batch, names)
-        objective = Objective(scores, gold, 1.0, {"cost_null": 1.0, "cost_link": 1.0}, 5_000_000, device)
+        objective = Objective([Part(scores, gold)], 1.0, {"cost_null": 1.0, "cost_link": 1.0}, 5_000_000, device)
         weights = np.random.default_rng(1).normal(size=len(names)) * 0.1
         found.append(lambda objective=objective, weights=weights: objective(weights))
     chain.names, chain.weights = names, weights

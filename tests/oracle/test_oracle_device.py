@@ -13,7 +13,7 @@ from templates import corpus
 
 from jacana_torch.aligners.crf import Crf
 from jacana_torch.aligners.neural.neural import Neural
-from jacana_torch.crf.objective import Objective
+from jacana_torch.crf.objective import Objective, Part
 from jacana_torch.crf.states import readings
 from jacana_torch.features.families.context import Context
 from jacana_torch.features.families.distortion import Distortion
@@ -33,7 +33,7 @@ def objective(examples, device: str, precision: str) -> tuple[Objective, np.ndar
     batch = aligner.features([e.pair for e in examples])
     names = batch.names()
     gold, costs = [readings(e.gold, ["monotone"]).paths for e in examples], {"cost_null": 1.0, "cost_link": 1.0}
-    made = Objective(aligner.chain_scores(batch, names), gold, 1.0, costs, 10**7, device)
+    made = Objective([Part(aligner.chain_scores(batch, names), gold)], 1.0, costs, 10**7, device)
     return made, np.random.default_rng(1).normal(size=len(names))
 
 

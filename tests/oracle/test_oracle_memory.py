@@ -14,7 +14,7 @@ from memory_enumeration import Remembered, flat_places, flat_scores, random_memo
 
 from jacana_torch.crf.kernel import posteriors
 from jacana_torch.crf.layout import Layout
-from jacana_torch.crf.objective import Objective
+from jacana_torch.crf.objective import Objective, Part
 from jacana_torch.crf.scores import ChainScores
 from jacana_torch.crf.states import REMEMBERING
 from jacana_torch.crf.viterbi import best_paths
@@ -75,7 +75,8 @@ def objective_of(sizes, gold, costs, places: int = 10**6) -> Objective:
         blocks[name] = [(np.arange(first, first + size), None, None)]
         first += size
     named = dict(zip(("cost_null", "cost_link"), costs, strict=True))
-    return Objective(ChainScores(layout, blocks, first), [[path] for path in gold], 0.0, named, places)
+    part = Part(ChainScores(layout, blocks, first), [[path] for path in gold])
+    return Objective([part], 0.0, named, places)
 
 
 @quick

@@ -15,7 +15,7 @@ from test_oracle_scale import Counter
 
 from jacana_torch.crf.differentiable import softmax_margin
 from jacana_torch.crf.layout import packs
-from jacana_torch.crf.objective import Objective
+from jacana_torch.crf.objective import Objective, Part
 from jacana_torch.crf.scores import ChainScores
 
 SIZES = st.lists(st.tuples(st.integers(1, 5), st.integers(1, 4)), min_size=1, max_size=6)
@@ -87,7 +87,7 @@ def test_loss_and_gradient(sizes, seed, spread, max_cells, cost_null, cost_link)
     costs = {"cost_null": cost_null, "cost_link": cost_link}
     gold = [draw.integers(0, n + 1, m) for m, n in sizes]
     scores, weights = scores_of(sizes), np.array(weights_of(chains))
-    loss, gradient = Objective(scores, [[g] for g in gold], 0.0, costs, max_cells)(weights)
+    loss, gradient = Objective([Part(scores, [[g] for g in gold])], 0.0, costs, max_cells)(weights)
     paths = [g.tolist() for g in gold]
     margins = [c.softmax_margin(p, cost_null, cost_link) for c, p in zip(chains, paths, strict=True)]
     assert loss == pytest.approx(math.fsum(margins), abs=1e-9, rel=1e-12)
@@ -104,7 +104,7 @@ def test_readings_of_gold_have_equal_shares(sizes, seed, spread, ways, cost_null
     gold = [
         [on * draw.integers(1, n + 1, m) for _ in range(ways)] for on, (m, n) in zip(linked, sizes, strict=True)
     ]
-    loss, gradient = Objective(scores_of(sizes), gold, 0.0, costs)(np.array(weights_of(chains)))
+    loss, gradient = Objective([Part(scores_of(sizes), gold)], 0.0, costs)(np.array(weights_of(chains)))
     readings = [[path.tolist() for path in paths] for paths in gold]
     paying = [charged(c, paths, costs) for c, paths in zip(chains, readings, strict=True)]
     margins = [
@@ -128,7 +128,7 @@ def test_a_pair_counts_by_its_weight(sizes, seed, spread, max_cells):
     counts = draw.choice([0.0, 0.25, 1.0, 2.0], len(sizes))
     scores, weights = scores_of(sizes), np.array(weights_of(chains))
     paths = [[g] for g in gold]
-    loss, gradient = Objective(scores, paths, 0.0, costs, max_cells, counts=counts)(weights)
+    loss, gradient = Objective([Part(scores, paths, counts)], 0.0, costs, max_cells)(weights)
     margins = [c.softmax_margin(g.tolist(), **costs) for c, g in zip(chains, gold, strict=True)]
     assert loss == pytest.approx(math.fsum(counts * margins), abs=1e-9, rel=1e-12)
     slopes = []
@@ -150,7 +150,7 @@ def test_pairs_of_real_size_cost_what_autograd_says(places):
     scores, draw = scores_of(sizes), np.random.default_rng(2)
     weights = draw.normal(size=sum(scores.layout.sizes.values())) * 2
     gold, costs = [draw.integers(0, n + 1, m) for m, n in sizes], {"cost_null": 0.7, "cost_link": 1.3}
-    loss, gradient = Objective(scores, [[g] for g in gold], 0.0, costs, places)(weights)
+    loss, gradient = Objective([Part(scores, [[g] for g in gold])], 0.0, costs, places)(weights)
     flat = [x.requires_grad_() for x in scores.flat(torch.from_numpy(weights))]
     each = softmax_margin(scores.layout, flat, gold, **costs)
     each.sum().backward()
@@ -174,7 +174,7 @@ def test_little_of_a_pack_is_padding():
 def calls(sizes) -> int:
     scores = scores_of(sizes)
     gold = [[np.zeros(m, dtype=np.int64)] for m, _ in sizes]
-    objective = Objective(scores, gold, 0.0, {"cost_null": 1.0, "cost_link": 1.0})
+    objective = Objective([Part(scores, gold)], 0.0, {"cost_null": 1.0, "cost_link": 1.0})
     weights = np.zeros(sum(scores.layout.sizes.values()))
     with Counter() as counter:
         objective(weights)
@@ -193,17 +193,17 @@ def test_a_path_must_be_one_of_its_pair():
     scores = scores_of([(2, 3), (1, 1)])
     for gold in ([[0, 4], [1]], [[0, -1], [1]], [[0, 1, 2], [1]], [[0, 1], [2]]):
         with pytest.raises(ValueError, match="a path has as many states as its pair"):
-            Objective(scores, [[np.array(g)] for g in gold], 0.0, {"cost_null": 1, "cost_link": 1})
+            Objective([Part(scores, [[np.array(g)] for g in gold])], 0.0, {"cost_null": 1, "cost_link": 1})
 
 
 def test_evaluations_keep_nothing():
     """Only arrays that all evaluations share are sent to the device once and held on to."""
     scores = scores_of([(3, 2), (5, 4), (2, 2)])
     gold = [[np.zeros(m, dtype=np.int64)] for m in (3, 5, 2)]
-    objective = Objective(scores, gold, 0.0, {"cost_null": 1.0, "cost_link": 1.0})
+    objective = Objective([Part(scores, gold)], 0.0, {"cost_null": 1.0, "cost_link": 1.0})
     weights = np.zeros(sum(scores.layout.sizes.values()))
     sent = []
     for _ in range(4):
         objective(weights)
-        sent.append(len(objective._chains._ns._sent))
+        sent.append(len(objective._parts[0][1]._ns._sent))
     assert sent == [sent[0]] * 4

@@ -9,7 +9,7 @@ import pytest
 from templates import corpus
 
 from jacana_torch.aligners.crf import Crf
-from jacana_torch.crf.objective import Objective
+from jacana_torch.crf.objective import Objective, Part
 from jacana_torch.crf.states import gold_states, readings
 from jacana_torch.features.families.distortion import Distortion
 from jacana_torch.features.families.pos import Pos
@@ -29,7 +29,7 @@ def objective(aligner: Crf, l2: float = 0.5) -> tuple[Objective, list[str]]:
     gold = [readings(e.gold, ["monotone"]).paths for e in examples]
     priors = l2 * (1 + np.arange(len(names)) % 3)
     costs = {"cost_null": 0.7, "cost_link": 1.3}
-    return Objective(aligner.chain_scores(batch, names), gold, priors, costs), names
+    return Objective([Part(aligner.chain_scores(batch, names), gold)], priors, costs), names
 
 
 def test_the_gradient_agrees_with_finite_differences():

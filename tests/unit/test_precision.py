@@ -10,7 +10,7 @@ from templates import corpus
 from jacana_torch import corpora
 from jacana_torch.aligners.crf import Crf
 from jacana_torch.crf import scores
-from jacana_torch.crf.objective import Objective
+from jacana_torch.crf.objective import Objective, Part
 from jacana_torch.crf.scores import in_parts
 from jacana_torch.crf.states import readings
 from jacana_torch.features.families.distortion import Distortion
@@ -28,7 +28,7 @@ def exact(aligner: Crf, examples) -> float:
     gold = [readings(e.gold, ["monotone"]).paths for e in examples]
     costs = {"cost_null": 1.0, "cost_link": 1.0}
     features = crf().chain_scores(batch, aligner.names)
-    return Objective(features, gold, aligner.l2, costs)(aligner.weights)[0]
+    return Objective([Part(features, gold)], aligner.l2, costs)(aligner.weights)[0]
 
 
 def check_optimum(examples) -> None:

@@ -11,7 +11,7 @@ from test_remember import WORDS, examples
 
 from jacana_torch.aligners.base import learnable
 from jacana_torch.aligners.crf import Crf
-from jacana_torch.crf.objective import Objective
+from jacana_torch.crf.objective import Objective, Part
 from jacana_torch.crf.scores import node_scores
 from jacana_torch.crf.states import readings
 from jacana_torch.errors import ConfigError
@@ -63,7 +63,7 @@ def test_the_remaining_columns_are_trained_again(pruned):
     taught = sorted(learnable(examples(1, 40)), key=lambda e: len(e.pair.target))
     space = pruned.chain_scores(pruned.features([e.pair for e in taught]), pruned.names)
     gold = [readings(e.gold, ["monotone"]).paths for e in taught]
-    objective = Objective(space, gold, pruned.l2, {"cost_null": 1.0, "cost_link": 1.0})
+    objective = Objective([Part(space, gold)], pruned.l2, {"cost_null": 1.0, "cost_link": 1.0})
     loss, slope = objective(pruned.weights)
     assert np.linalg.norm(slope) < 1e-2 < 1 < np.linalg.norm(objective(pruned.weights * 0.9)[1])
     report = chain(prune=LEAST).fit(examples(1, 40))

@@ -67,7 +67,7 @@ def test_the_prior_pulls_towards_the_start(first):
 
 def test_the_loss_has_the_start_as_the_mean_of_its_prior(first):
     """Loss and gradient against the definition: those without the prior, plus pull * l2 / 2 * |w - start|^2."""
-    from jacana_torch.crf.objective import Objective
+    from jacana_torch.crf.objective import Objective, Part
     from jacana_torch.crf.states import readings
 
     examples = layerless(corpus(5, seed=3))
@@ -77,8 +77,8 @@ def test_the_loss_has_the_start_as_the_mean_of_its_prior(first):
     costs = {"cost_null": 1.0, "cost_link": 1.0}
     random = np.random.default_rng(0)
     mean, l2, at = (random.random(len(first.names)) for _ in range(3))
-    bare, slope = Objective(scores, gold, 0.0, costs)(at)
-    loss, gradient = Objective(scores, gold, l2, costs, mean=mean)(at)
+    bare, slope = Objective([Part(scores, gold)], 0.0, costs)(at)
+    loss, gradient = Objective([Part(scores, gold)], l2, costs, mean=mean)(at)
     assert loss == pytest.approx(bare + (l2 * (at - mean) ** 2).sum() / 2, rel=1e-12)
     assert np.allclose(gradient, slope + l2 * (at - mean), rtol=1e-10, atol=1e-10)
 

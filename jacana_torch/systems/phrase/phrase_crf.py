@@ -17,8 +17,9 @@ import torch
 from torch import Tensor
 
 from ...aligners.base import State
-from ...aligners.crf import Crf, Policy, prior
+from ...aligners.crf import Crf, Policy
 from ...aligners.training import UNKEPT, Checkpoint, Step, TrainingReport, Watcher, fit_phase, learnable
+from ...crf.objective import prior
 from ...crf.scores import ChainScores, LinearScores, known_columns, node_scores, numbered
 from ...errors import ConfigError, ModelError
 from ...features.api import Block

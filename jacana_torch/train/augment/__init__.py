@@ -70,17 +70,21 @@ class Augmentation:
     def __call__(self, examples: Sequence[Example], prepare: Prepare) -> list[Example]:
         """Return the examples, each with a group, and after them what is made of them.
 
+        What is made of a pair has its style, and counts as much as the pair times the weight of the maker.
         `prepare` adds the layers that training reads. Every example without a group becomes one by itself.
         """
         grouped = []
         for k, example in enumerate(examples):
             grouped.append(example if example.group is not None else replace(example, group=f"pair {k}"))
         layered, made = self._layered(grouped), list[Example]()
+        own = {example.group: example for example in layered}
         for name, maker in self.makers.items():
             if maker is None:
                 continue
             for example in maker.make(layered, random.Random(f"{self.seed} {name}")):
-                made.append(replace(example, weight=maker.weight, origin=name))
+                of = own.get(example.group)
+                style, weight = (None, 1.0) if of is None else (of.style, of.weight)
+                made.append(replace(example, weight=maker.weight * weight, origin=name, style=style))
         pairs = prepare(list(map(attrgetter("pair"), made)))
         return [*grouped, *(replace(example, pair=pair) for example, pair in zip(made, pairs, strict=True))]
 
