@@ -20,6 +20,7 @@ from jacana_torch.cli.hydra import plain
 from jacana_torch.errors import JacanaError
 from jacana_torch.model import persist
 from jacana_torch.train import data
+from jacana_torch.train.run import CHECKSUM
 from jacana_torch.util import conf
 
 # Experiments that trained each model: the network of `neural` started from neural_pretrain.
@@ -35,7 +36,7 @@ def pairs_of(experiment: str) -> frozenset[int]:
     """The checksums of the pairs that an experiment trains on."""
     with initialize_config_dir(str(conf.conf_directory()), version_base="1.3"):
         cfg = plain(compose("train", [f"experiment={experiment}"]))
-    return data.checksums(data.load({**cfg["data"], "dev": []}, cfg["links"]).train)
+    return frozenset(map(CHECKSUM, data.load({**cfg["data"], "dev": []}, cfg["links"]).train))
 
 
 def main() -> None:

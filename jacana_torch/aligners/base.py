@@ -17,21 +17,20 @@
 | `Prepares`          | separates what depends on weights from what does not                         |
 | `Explains`          | can say why words are linked                                                 |
 | `HasColumns`        | has weights for columns of feature families                                  |
-| `Styled`            | has learnt several conventions, and aligns by one of them                    |
 | `ReadsNatively`     | has weights that foreign native code reads                                   |
 
 Aligners that read linguistic data also satisfy `types.ReadsResources`. `training` has the protocols that only
-training looks for; they can be imported from here too.
+training looks for; they can be imported from here too. `styles` has that of aligners of several conventions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from ..errors import ConfigError, JacanaError, did_you_mean
+from ..errors import ConfigError, JacanaError
 from ..symmetrize import Symmetrizer
 from ..types import Alignment, Example, SentencePair
 
@@ -166,37 +165,11 @@ class HasColumns(Protocol):
 
 
 @runtime_checkable
-class Styled(Aligner, Protocol):
-    """May learn several conventions of what to link, and align by one of them."""
-
-    @property
-    def learns_styles(self) -> bool:
-        """Whether `fit` tells the styles of examples apart."""
-        ...
-
-    @property
-    def styles(self) -> tuple[str, ...]:
-        """The names of the conventions; none if it has learnt one alone."""
-        ...
-
-    def choose(self, style: str | None) -> None:
-        """Align by a style from now on; None: by the usual one. ConfigError if there is no such style."""
-        ...
-
-
-@runtime_checkable
 class ReadsNatively(Protocol):
     """May have weights that foreign native code reads. Damaged ones can crash it, so loading them needs trust."""
 
     @property
     def reads_natively(self) -> bool: ...
-
-
-def no_style(style: str, styles: Collection[str]) -> ConfigError:
-    """Return the error for a style that a model does not have."""
-    if not styles:
-        return ConfigError(f"there is no style {style!r}: this model has learnt one convention alone")
-    return ConfigError(f"there is no style {style!r}{did_you_mean(style, styles)}")
 
 
 class CannotExplain(JacanaError):

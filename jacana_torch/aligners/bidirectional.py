@@ -13,7 +13,7 @@ from ..errors import ConfigError
 from ..symmetrize import BY_LINKS, Symmetrizer, name_of, symmetrizer
 from ..types import Alignment, Example, SentencePair, resources_of
 from ..util.build import INTERNAL
-from .base import CannotExplain, HasColumns, OneWay, ReadsNatively, Trainable, no_style
+from .base import CannotExplain, HasColumns, OneWay, ReadsNatively, Trainable
 from .crf import Crf
 from .posterior import SHARED, Combination, Posterior, aligned, both_ways
 
@@ -115,13 +115,16 @@ class Bidirectional:
             return replace(forward, converged=False, interrupted=True)
         report = forward + backward
         chains = self.chains()
-        if chains is None or not isinstance(self.symmetrize, Posterior) or report.interrupted:
+        join = self.symmetrize
+        if chains is None or not isinstance(join, Posterior) or report.interrupted or not join.folds:
             return report
+        from .calibration import learnt
+
         try:
             phase = checkpoint.phase("calibration")
-            found = self.symmetrize.learn(*chains, examples, self.usual, phase)
+            found = learnt(*chains, examples, (join.folds, join.seed), self.usual, phase)
             self.combination = found.get(SHARED, self.combination)
-            if chains[0].styles:
+            if len(found) > 1:
                 self.combinations = found
                 self.choose(None)
         except KeyboardInterrupt:  # the directions are done
@@ -196,6 +199,8 @@ class Bidirectional:
         """Align by a style from now on; None: by the usual one."""
         chains = self.chains()
         if chains is None:
+            from .styles import no_style
+
             raise no_style(str(style), ())
         for chain in chains:
             chain.choose(style)
@@ -264,7 +269,7 @@ class Bidirectional:
         self.forward.restore(parts["forward"])
         self.backward.restore(parts["backward"])
         self.combination = Combination.restored(state)
-        if self.styles:
+        if "forward.styles" in state:
             self.combinations = {SHARED: self.combination}
             for style in self.styles:
                 self.combinations[style] = Combination.restored(state, style)

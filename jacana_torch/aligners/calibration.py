@@ -61,7 +61,7 @@ def learnt(
     whole = Sample.joined(list(held_out(one, other, usable, *folds, checkpoint)))
     combinations: dict[str, Combination] = {}
     for number, style in enumerate((SHARED, *styles_of(usable)), NO_STYLE):
-        sample = whole.only(whole.style == number)
+        sample = whole if (whole.style == number).all() else whole.only(whole.style == number)
         pairs = len(np.unique(sample.pair))
         if pairs < FEWEST:
             continue
@@ -98,14 +98,12 @@ class Sample:
 
     def only(self, kept: np.ndarray) -> Sample:
         """Return the cells of some pairs."""
-        if kept.all():
-            return self
         own = {name: value[kept] for name, value in vars(self).items()}
         return Sample(**{**own, "pair": np.unique(own["pair"], return_inverse=True)[1]})
 
     def real(self) -> Sample:
         """Return the cells of the corpus's own pairs; of all pairs if all of them were made."""
-        return self if self.made.all() else self.only(~self.made)
+        return self if self.made.all() or not self.made.any() else self.only(~self.made)
 
     def mostly_real(self) -> Sample:
         """Return the same cells, where those of made pairs count less; they count in full if no pair is real."""

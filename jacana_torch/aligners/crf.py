@@ -29,7 +29,7 @@ from ..types import Alignment, Example, SentencePair
 from ..util import ranks
 from ..util.build import INTERNAL, Cells, Count, Inside, Items, NotNegative, OneOf, Positive, check_bounds
 from ..util.geometry import Geometry
-from .base import no_style, numbers_in, words_in
+from .base import numbers_in, words_in
 
 if TYPE_CHECKING:
     from ..crf.objective import Part
@@ -143,8 +143,7 @@ class Crf:
         from ..optimize.minimise import minimise
         from .training import UNKEPT, Step, TrainingReport, learnable, styles_of
 
-        examples = _own_share(learnable(examples))
-        styles = styles_of(examples)
+        examples, styles = learnable(examples), styles_of(examples)
         parts, batches, names, (dropped, links) = self._parts(examples, styles)
         first = dict.fromkeys(names, 0.0 if self.names or self.mean else self.start)
         first.update(self.mean)
@@ -201,12 +200,18 @@ class Crf:
     ) -> tuple[list[Part], list[FeatureBatch], list[str], tuple[int, int]]:
         """Return the pairs of each style with their scores and gold paths, their features, and all columns.
 
+        Processes that train together have a share of the pairs each.
         After them come how many links of gold no path takes, and how many there are.
         """
         from ..crf.objective import Part
 
+        if ranks.world > 1:
+            cells = [len(example.pair.source) * len(example.pair.target) for example in examples]
+            examples = [examples[k] for k in ranks.share(cells)]
+        lengths = list(map(len, map(attrgetter("pair.target"), examples)))
         own: dict[int | None, list[Example]] = {}
-        for example in examples:
+        for k in np.argsort(lengths, kind="stable").tolist():  # features are fastest in this order
+            example = examples[k]
             own.setdefault(styles.index(example.style) if example.style in styles else None, []).append(example)
         batches: list[FeatureBatch] = []
         known = {*self.names, *self.mean}
@@ -235,11 +240,15 @@ class Crf:
         """Take the weights of these columns: the shared ones, and then the deviation of each style."""
         shared, *deviations = x.reshape(1 + len(styles), -1)
         self.names, self.shared, self.deviations = names, shared, dict(zip(styles, deviations, strict=True))
-        self.choose(self._chosen)
+        self.weights = shared
+        if styles:
+            self.choose(self._chosen)
 
     def choose(self, style: str | None) -> None:
         """Align by a style from now on: by the shared weights plus its deviation. None: by the usual style."""
         if style is not None and style not in self.deviations:
+            from .styles import no_style
+
             raise no_style(style, self.deviations)
         self._chosen, usual = style, style or self.style
         self.weights = self.shared + self.deviations[usual] if usual in self.deviations else self.shared
@@ -364,23 +373,12 @@ class Crf:
             raise ConfigError(
                 f"{len(names)} feature names, {len(set(names))} of them distinct, for {len(weights)} weights"
             )
-        styles, x = [], weights
+        self.names, self.weights, self.shared, self.deviations = names, weights, weights, {}
         if "styles" in state:
             styles = words_in(state, "styles")
             deviations = numbers_in(state, "deviations", len(set(styles)), len(names))
-            x = np.concatenate([weights[None], deviations]).reshape(-1)
-        self._take(names, styles, x)
+            self._take(names, styles, np.concatenate([weights[None], deviations]).reshape(-1))
 
     def check_columns(self, others: Sequence[str] = ()) -> None:
         """Raise ConfigError unless the columns are those of the families, and `others`; none may be missing."""
         self.features.check_columns(self.names, self.prune > 0, others)
-
-
-def _own_share(examples: Sequence[Example]) -> list[Example]:
-    """Return the examples that this process trains on, in the order in which features are fastest."""
-    if ranks.world > 1:
-        cells = [len(example.pair.source) * len(example.pair.target) for example in examples]
-        examples = [examples[k] for k in ranks.share(cells)]
-    lengths = list(map(len, map(attrgetter("pair.target"), examples)))
-    order = np.argsort(lengths, kind="stable").tolist()
-    return list(map(examples.__getitem__, order))

@@ -20,12 +20,11 @@ from ..crf.scores import node_scores
 from ..errors import ConfigError
 from ..features.grid import Grid, grids
 from ..symmetrize import Symmetrizer
-from ..types import Alignment, Example, SentencePair
+from ..types import Alignment, SentencePair
 from ..util.build import Inside, OneOf, Seed, Within
 
 if TYPE_CHECKING:
     from .crf import Crf
-    from .training import Checkpoint
 
 DECIDE = ("threshold", "f1")
 UNLIKELY = 1e-4  # links that no choice by expected F1 would hold
@@ -131,26 +130,6 @@ class Posterior:
             )
         if type(self.folds) is not int or self.folds < 0 or self.folds == 1:
             raise ConfigError(f"symmetrize.folds={self.folds!r}: two or more, or 0 for no calibration")
-
-    def learn(
-        self,
-        one: Crf,
-        other: Crf,
-        examples: Sequence[Example],
-        usual: Combination | None = None,
-        checkpoint: Checkpoint | None = None,
-    ) -> dict[str, Combination]:
-        """Return the combination that suits held-out pairs best, for `SHARED` weights and for each style.
-
-        Without folds or with too few examples there is none. `usual` is the combination of the model that the
-        chains started from; few pairs move it little.
-        """
-        if not self.folds:
-            return {}
-        from .calibration import learnt  # aligning needs none of it
-        from .training import UNKEPT
-
-        return learnt(one, other, examples, (self.folds, self.seed), usual, checkpoint or UNKEPT)
 
 
 @dataclass(frozen=True)

@@ -122,7 +122,8 @@ class Objective:
             w = w.to(dtype).double()
             nodes, *steps = scores.flat(w)
             flat = nodes + refund.to(nodes), *steps
-            log_z, counts = chains.sweep(flat, partial(_expected, chains, often), check=False)
+            expected = partial(chains.backward, edges=True) if often is None else partial(_weighted, chains, often)
+            log_z, counts = chains.sweep(flat, expected, check=False)
             joints, pairs = zip(*counts, strict=True)
             own = scores.transpose(chains.node_counts(joints, nodes.dtype), *chains.step_counts(pairs)) - gold
             for row in {0, 0 if style is None else 1 + style}:
@@ -141,9 +142,9 @@ class Objective:
         return float(out[-1]), out[:-1]
 
 
-def _expected(chains: Chains, often: Tensor | None, x: Lattice) -> tuple[Tensor, Tensor | None]:
-    """Return the expected counts of the states and transitions of a pack."""
-    return chains.backward(x, None if often is None else of_chains(x, often), edges=True)
+def _weighted(chains: Chains, often: Tensor, x: Lattice) -> tuple[Tensor, Tensor | None]:
+    """Return the expected counts of the states and transitions of a pack, whose pairs count so often."""
+    return chains.backward(x, of_chains(x, often), edges=True)
 
 
 def entry_pairs(layout: Layout) -> tuple[np.ndarray, ...]:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..aligners.base import Aligner, HasColumns, ReadsNatively, State, Styled, Trainable, no_style
+from ..aligners.base import Aligner, HasColumns, ReadsNatively, State, Trainable
 from ..errors import ConfigError, JacanaError, MissingResource, ModelError, did_you_mean
 from ..util import trust
 from ..util.build import assemble, build, check
@@ -108,6 +108,8 @@ def load(
 def _styled(model: Model, style: str | None) -> Model:
     """Return the model, which aligns by this style from now on."""
     if style is not None:
+        from ..aligners.styles import Styled, no_style
+
         aligner, name = model.aligner, "" if model.origin is None else f"{model.origin.name}: "
         try:
             if not isinstance(aligner, Styled):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from operator import attrgetter
@@ -54,12 +54,12 @@ def load(
     annotators: list[Annotator | None] = [None] * len(files)
     if reader is not None:
         annotators = [None if path is None else reader(path) for path in _sidecars(sidecars, root, files)]
-    styles = _styles(data.get("styles") or [], len(train), len(files))
-    weights = list(data.get("weights") or [1.0] * len(train))
-    if len(weights) != len(train) or not all(type(w) in (int, float) and 0 < w < math.inf for w in weights):
-        raise ConfigError(
-            f"data.weights={weights}: give a number above 0 for each of the {len(train)} of data.train"
-        )
+    styles: list[str | None] = [None] * len(files)
+    if data.get("styles"):
+        styles = _styles(data["styles"], len(train), len(files))
+    weights = [1.0] * len(train)
+    if data.get("weights"):
+        weights = _weights(data["weights"], len(train))
     dropped, n_dropped = _ids(root, data["drop_ids"]) if data["drop_ids"] else set(), 0
     parts: tuple[list[Example], list[Example]] = ([], [])
     for number, (file, annotator) in enumerate(zip(files, annotators, strict=True)):
@@ -67,7 +67,7 @@ def load(
             if example.pair.id in dropped:
                 n_dropped += 1
             elif number < len(train):
-                parts[0].append(replace(example, style=styles[number], weight=float(weights[number])))
+                parts[0].append(replace(example, style=styles[number], weight=weights[number]))
             else:
                 parts[1].append(replace(example, style=styles[number]))
     if dropped:  # if no pair has one of these ids, the lists probably belong to other corpora
@@ -99,11 +99,6 @@ def annotated(model: Model, data: Dataset, sidecar: bool = False) -> Dataset:
     for example, pair in zip(both, pairs, strict=True):
         ready.append(replace(example, pair=pair))
     return Dataset(ready[: len(data.train)], ready[len(data.train) :])
-
-
-def checksums(examples: Iterable[Example]) -> frozenset[int]:
-    """The checksums of the examples' pairs."""
-    return frozenset(map(attrgetter("pair.checksum"), examples))
 
 
 def _located(root: Path, name: str) -> Path:
@@ -145,9 +140,17 @@ def _sidecars(names: Sequence[str | None], root: Path, files: Sequence[Path]) ->
     return paths * len(files) if len(names) == 1 else paths
 
 
+def _weights(given: Sequence[Any], train: int) -> list[float]:
+    if len(given) != train or not all(type(weight) in (int, float) and 0 < weight < math.inf for weight in given):
+        raise ConfigError(
+            f"data.weights={given}: give a number above 0 for each of the {train} files of data.train"
+        )
+    return list(map(float, given))
+
+
 def _styles(names: Sequence[str | None], train: int, files: int) -> list[str | None]:
-    """The convention of each corpus: none without names, and none for `dev` if only those of `train` are named."""
-    if len(names) not in (0, train, files):
+    """The convention of each corpus; none for those of `dev` if only those of `train` are named."""
+    if len(names) not in (train, files):
         raise ConfigError(
             f"data.styles names {len(names)} conventions for {train} files of data.train and {files - train} of "
             "data.dev: give one for each, or for those of data.train (null for none)"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from operator import attrgetter, itemgetter
 from typing import cast
 
@@ -15,7 +16,6 @@ from ..aligners.base import (
     Aligner,
     Checkpoint,
     Directional,
-    Styled,
     Trainable,
     TrainingReport,
     Watcher,
@@ -24,7 +24,7 @@ from ..aligners.base import (
 from ..errors import ConfigError
 from ..evaluate import Score, count
 from ..symmetrize import functions
-from ..types import Alignment, Example, SentencePair
+from ..types import Alignment, Example
 
 log = logging.getLogger(__name__)
 
@@ -64,12 +64,9 @@ def predictions(aligner: Aligner, examples: Sequence[Example]) -> Predictions:
     An aligner of two directions gives an alignment per symmetrizer, `forward` and `backward` among them. Others
     give one, named "aligned". An example is aligned by its style, if the aligner has learnt it.
     """
-    if isinstance(aligner, Styled) and aligner.styles:
+    if set(map(attrgetter("style"), examples)) - {None}:
         return _by_style(aligner, examples)
-    return _predictions(aligner, list(map(attrgetter("pair"), examples)))
-
-
-def _predictions(aligner: Aligner, pairs: Sequence[SentencePair]) -> Predictions:
+    pairs = list(map(attrgetter("pair"), examples))
     if not isinstance(aligner, Directional):
         return {"aligned": aligner.align(pairs)}
     found = symmetrized(*aligner.directions(pairs))
@@ -78,8 +75,13 @@ def _predictions(aligner: Aligner, pairs: Sequence[SentencePair]) -> Predictions
     return found
 
 
-def _by_style(aligner: Styled, examples: Sequence[Example]) -> Predictions:
+def _by_style(aligner: Aligner, examples: Sequence[Example]) -> Predictions:
     """Align the examples of each style by it, and those of no learnt style by the usual one."""
+    from ..aligners.styles import Styled
+
+    plain = [replace(example, style=None) for example in examples]
+    if not isinstance(aligner, Styled):
+        return predictions(aligner, plain)
     found: dict[str, list[Alignment | None]] = {}
     for style in (None, *aligner.styles):
         places = []
@@ -87,7 +89,7 @@ def _by_style(aligner: Styled, examples: Sequence[Example]) -> Predictions:
             if style == (example.style if example.style in aligner.styles else None):
                 places.append(k)
         aligner.choose(style)
-        for name, alignments in _predictions(aligner, [examples[k].pair for k in places]).items():
+        for name, alignments in predictions(aligner, [plain[k] for k in places]).items() if places else ():
             of_all = found.setdefault(name, [None] * len(examples))
             for k, alignment in zip(places, alignments, strict=True):
                 of_all[k] = alignment

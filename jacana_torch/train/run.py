@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from ..aligners.base import Aligner, Checkpoint, Styled, TrainingReport
+from ..aligners.base import Aligner, Checkpoint, TrainingReport
 from ..aligners.training import Weighs
 from ..annotate import Annotator
 from ..errors import ConfigError
@@ -29,7 +29,7 @@ from ..util.build import build, check
 from . import data as dataset
 from . import loop
 from .checkpoint import Files, Phase, Record
-from .data import Dataset, annotated, checksums
+from .data import Dataset, annotated
 
 if TYPE_CHECKING:
     from .tracking import TensorBoard
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 SCORES = "scores.json"
+CHECKSUM = attrgetter("pair.checksum")  # of an example
 _NULL = type(None)
 # The types of the settings that this module reads; the others are checked where they are used.
 _EXPECTED: Mapping[str, tuple[type, ...]] = {
@@ -111,7 +112,8 @@ def train(
 def _train(run: Run, data: Dataset, record: Record, files: Files, announce: Callable[[str], None]) -> Score:
     """Train or cross-validate on annotated pairs; return the score of the aligner's own output."""
     log.info("%d pairs to train on, %d to score on", len(data.train), len(data.dev))
-    _check_corpora(run)
+    if run.cfg["data"].get("styles") or run.cfg["data"].get("weights"):
+        _check_corpora(run)
     _warn_if_seen(run, data)
     tracker, kept = None, Phase(files, "training")
     try:
@@ -185,6 +187,8 @@ def checked(config: Mapping[str, Any], families: Sequence[str]) -> dict[str, Any
 
 def _check_corpora(run: Run) -> None:
     """Raise ConfigError if the aligner would ignore the styles or weights of corpora."""
+    from ..aligners.styles import Styled
+
     data, aligner = run.cfg["data"], run.model.aligner
     if any(data.get("styles") or ()) and not (isinstance(aligner, Styled) and aligner.learns_styles):
         raise ConfigError(
@@ -200,7 +204,7 @@ def _warn_if_seen(run: Run, data: Dataset) -> None:
     known = run.starts(teachers=True)
     scored = list(map(attrgetter("pair"), data.train if run.cfg["cv"] else data.dev))
     if data.dev and not run.cfg["cv"]:
-        known["this model"] = checksums(data.train)
+        known["this model"] = frozenset(map(CHECKSUM, data.train))
     if not known or not scored:
         return
     from ..model.seen import said
@@ -282,7 +286,7 @@ class Run:
         """Save the model with a signature: how it was trained and, if it was scored, how well it does."""
         import datetime
 
-        data, found, aligner = self.cfg["data"], found or {}, self.model.aligner
+        data, found = self.cfg["data"], found or {}
         makers = (data.get("augment") or {}).get("makers", {})
         about = {"description": self.cfg["description"], "resources": list(self.model.resources)}
         loss: dict[str, float | None] = {}
@@ -299,7 +303,7 @@ class Run:
             "trained": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
             "data": list(data["train"]),
             "dropped_ids": list(data["drop_ids"]),
-            "styles": list(aligner.styles) if isinstance(aligner, Styled) else [],
+            "styles": self._styles() if data.get("styles") else [],
             "weights": list(data.get("weights") or []),
             "start": self.cfg["start"],
             "pairs": len(trained),
@@ -315,9 +319,16 @@ class Run:
             "exact": exact,
             "overrides": self.overrides,
         }
-        seen = checksums(trained).union(*self.starts().values())
+        seen = frozenset(map(CHECKSUM, trained)).union(*self.starts().values())
         about |= {"model": self.model_config}
         return saving.save(self.model, directory, about, {**signature, **saving.signed(seen)}, durable=True)
+
+    def _styles(self) -> list[str]:
+        """The conventions that the model can be asked for."""
+        from ..aligners.styles import Styled
+
+        aligner = self.model.aligner
+        return list(aligner.styles) if isinstance(aligner, Styled) else []
 
     def starts(self, teachers: bool = False) -> dict[str, frozenset[int]]:
         """The models that this one starts from: the checksums of their training pairs. `teachers` adds theirs."""
