@@ -8,6 +8,10 @@ other corpora: MTRef without the pairs that share sentences with Edinburgh, and 
 model of the corpus, *pooled* one of MSR and Edinburgh without styles. The combination of both directions is learnt
 from the other held-out folds. `--dev` scores a file of `$JACANA_DATA`, all links, by every style as well: both
 halves are calibrated on each other, and the model is that of the first fold.
+
+`--glosses` adds so many pairs of WordNet's glosses that begin alike, which change the shared weights, as made
+pairs of the shipped models do. The last table then has links between unlike words of glosses (`unrelated.py`), by
+the model of the first fold, calibrated on its held-out pairs.
 """
 
 from __future__ import annotations
@@ -15,24 +19,29 @@ from __future__ import annotations
 import argparse
 import logging
 import os
+import random
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
 from outcome import outcome
 from shared_sentences import sentences
+from unrelated import definitions, drawn, unlike_links
 
 from jacana_torch import corpora
 from jacana_torch.aligners.base import styles_of
 from jacana_torch.aligners.bidirectional import Bidirectional
 from jacana_torch.aligners.calibration import Sample, best_threshold, fitted, sampled
 from jacana_torch.aligners.crf import Crf
+from jacana_torch.aligners.posterior import Combination
 from jacana_torch.crf.objective import Objective, prior
 from jacana_torch.evaluate import Counts, Score
 from jacana_torch.model.model import Model
 from jacana_torch.optimize.minimise import minimise
+from jacana_torch.train.augment.glosses import Glosses
 from jacana_torch.train.compose import composed
 from jacana_torch.train.loop import folds
 from jacana_torch.types import Example
@@ -45,7 +54,7 @@ Chains = dict[str, Crf]
 log = logging.getLogger("conventions")
 
 
-def read(wiki: int) -> tuple[list[Example], list[bool], set[str]]:
+def read(wiki: int, glosses: int) -> tuple[list[Example], list[bool], set[str]]:
     """Return the pairs of all corpora with styles and weights, whether each may be trained on, and dropped ids."""
     data = conf.read(conf.conf_directory() / "data" / "conventions.yaml")
     dropped = {line for file in data["drop_ids"] for line in (ROOT / file).read_text().split()}
@@ -60,6 +69,8 @@ def read(wiki: int) -> tuple[list[Example], list[bool], set[str]]:
             own = [e for e in own if max(len(e.pair.source), len(e.pair.target)) <= LONGEST]
             own = [own[k] for k in np.random.default_rng(1).permutation(len(own))[:wiki]]
         found += own
+    made = Glosses(longest=14).make(found, random.Random(1)) if glosses else ()
+    found += [replace(example, weight=0.6) for example in islice(made, glosses)]
     return found, [example.pair.id not in dropped for example in found], dropped
 
 
@@ -93,11 +104,15 @@ class Corpora:
         return made
 
 
+def calibrated(sample: Sample) -> Combination:
+    found = fitted(sample)
+    return replace(found, threshold=best_threshold(sample, found))
+
+
 def counted(sample: Sample, others: Sequence[Sample]) -> np.ndarray:
     """Return the counts of gold, predicted and correct links of each pair, as the other samples calibrate them."""
-    rest = Sample.joined(others)
-    combination = fitted(rest)
-    chosen = combination.combine(sample.forward, sample.backward) >= best_threshold(rest, combination)
+    combination = calibrated(Sample.joined(others))
+    chosen = combination.combine(sample.forward, sample.backward) >= combination.threshold
     pairs = int(sample.pair.max()) + 1
     columns = (np.bincount(sample.pair, kind, pairs) for kind in (sample.gold, chosen, sample.gold & chosen))
     return np.stack([*columns], 1).astype(np.int64)
@@ -118,7 +133,7 @@ def report(experiment: str, given: argparse.Namespace) -> None:
     config = composed(experiment)
     aligner = build(config["aligner"], Bidirectional)
     model = Model(aligner, build(config["annotate"]) if config["annotate"] else None)
-    examples, usable, unread = read(given.wiki)
+    examples, usable, unread = read(given.wiki, given.glosses)
     ready = model.prepare([example.pair for example in examples])
     examples = [replace(example, pair=pair) for example, pair in zip(examples, ready, strict=True)]
     dev: dict[str, list[Example]] = {}
@@ -141,24 +156,33 @@ def report(experiment: str, given: argparse.Namespace) -> None:
         places = np.flatnonzero(style == corpus)
         for number, (_, test) in enumerate(folds(len(places), FOLDS, 1)):
             held[number, places[test]] = True
+    unlike, glossed = drawn(definitions(), 1000, 1)["a common beginning"] if given.glosses else [], list[str]()
     systems: dict[str, tuple[Sequence[str], float | None]] = {}
     for corpus in SCORED:
         systems[f"{corpus} alone"] = [corpus], None
     systems["pooled"] = SCORED, None
     for l2 in given.l2_style:
-        systems[f"styles, l2_style={l2:g}"] = sorted({*style}), l2
+        systems[f"styles, l2_style={l2:g}"] = sorted({*style} - {None}), l2
     for name, (of, l2) in systems.items():
         if given.only and not name.startswith(tuple(given.only)):
             continue
         found: dict[tuple[str, str], list[Sample]] = {}
         for fold in range(FOLDS):
-            counts = np.where(np.isin(style, of) & ~held[fold], weight, 0.0)
+            trained_on = np.array([one is None or one in of for one in style])
+            counts = np.where(trained_on & ~held[fold], weight, 0.0)
             one, other = (side.trained(counts, l2 is not None, l2 or 1.0) for side in sides.values())
             for corpus in of:
                 if corpus in SCORED:
                     choose(one, other, corpus)
                     own = [examples[k] for k in np.flatnonzero(held[fold] & (style == corpus))]
                     found.setdefault((corpus, corpus), []).append(sampled(one, other, own))
+                    if fold == 0 and given.glosses:
+                        sample = found[corpus, corpus][0]
+                        aligner.forward, aligner.backward, aligner.combination = one, other, calibrated(sample)
+                        two = unlike_links(model, unlike, 0.8)
+                        glossed.append(
+                            f"| {experiment}, {name} | {corpus if l2 else ''} | {two[0]:.1f} | {two[1]:.1f} |"
+                        )
             for file, own in dev.items() if fold == 0 and len(of) > 1 else ():
                 for by in ("", *one.styles):
                     choose(one, other, by)
@@ -166,6 +190,9 @@ def report(experiment: str, given: argparse.Namespace) -> None:
         for (corpus, by), samples in found.items():
             sys.stdout.write(row(f"{experiment}, {name}", corpus, by if l2 else "", samples) + "\n")
         sys.stdout.flush()
+    if glossed:
+        rows = "\n".join(glossed)
+        sys.stdout.write(f"\n| model | style | links of unlike words | ≥ 0.8 |\n|---|---|---:|---:|\n{rows}\n")
 
 
 def choose(one: Crf, other: Crf, style: str) -> None:
@@ -182,6 +209,7 @@ def main() -> int:
     parser.add_argument("experiments", nargs="+", metavar="EXPERIMENT")
     parser.add_argument("--l2-style", type=numbers, default=[4.0], metavar="N,...")
     parser.add_argument("--wiki", type=int, default=300, metavar="N")
+    parser.add_argument("--glosses", type=int, default=0, metavar="N")
     parser.add_argument("--only", action="append", metavar="BEGINNING", help="systems whose names begin so")
     parser.add_argument("--dev", nargs="*", default=["multimwa/mtref-dev.jsonl"], metavar="FILE")
     parser.add_argument("--most", type=int, metavar="N", help="the first so many pairs of each file of --dev")

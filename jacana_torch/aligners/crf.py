@@ -147,7 +147,7 @@ class Crf:
         parts, batches, names, (dropped, links) = self._parts(examples, styles)
         first = dict.fromkeys(names, 0.0 if self.names or self.mean else self.start)
         first.update(self.mean)
-        first.update(zip(self.names, self.shared, strict=True))
+        first.update(zip(self.names, self.shared if self.deviations else self.weights, strict=True))
         begin = np.append([*first.values()], np.zeros(len(styles) * len(names)))
         mean, strength = prior(names, self.priors, self.mean, self.pull)
         widths = np.array([self.l2, *[self.l2_style] * len(styles)])
@@ -362,8 +362,9 @@ class Crf:
         self.mean, self.pull = mean, pull
 
     def state(self) -> dict[str, np.ndarray | list[str]]:
-        state: dict[str, np.ndarray | list[str]] = {"names": list(self.names), "weights": self.shared}
+        state: dict[str, np.ndarray | list[str]] = {"names": list(self.names), "weights": self.weights}
         if self.deviations:
+            state["weights"] = self.shared
             state |= {"styles": list(self.deviations), "deviations": np.stack([*self.deviations.values()])}
         return state
 

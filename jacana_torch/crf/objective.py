@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import chain
 from typing import Any, NamedTuple
@@ -17,7 +17,6 @@ from torch import Tensor
 from ..errors import ConfigError
 from ..features.api import Grouped
 from ..features.featureset import FeatureBatch
-from ..optimize.minimise import Closure
 from ..util import ranks
 from .arrays import TorchArrays
 from .kernel import Chains, Lattice
@@ -25,6 +24,7 @@ from .layout import Layout, packs
 from .scores import ChainScores
 
 Path = np.ndarray  # one column a source token
+Loss = Callable[[np.ndarray], tuple[Any, Any]]  # weights -> (loss, gradient)
 
 
 def margin(
@@ -188,7 +188,7 @@ def scattered(weights: np.ndarray, kept: np.ndarray) -> np.ndarray:
     return out
 
 
-def among(function: Closure, kept: np.ndarray) -> Closure:
+def among(function: Loss, kept: np.ndarray) -> Loss:
     """Return a loss of all weights as a function of those that are kept."""
 
     def restricted(weights: np.ndarray) -> tuple[float, np.ndarray]:
