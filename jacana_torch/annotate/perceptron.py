@@ -32,7 +32,7 @@ _PADS = ("-START-", "-START2-", "-END-", "-END2-")
 _OFFSETS = (0, -1, -2, 1, 2)
 _COLUMNS = ((0, 1, 2), (3, 4), (5,), (6, 7), (8,))
 _BLOCK, _FORCED = 9, 10  # columns: the word's row in `tag_word`, its tag in the tag dictionary or -1
-_CACHED_WORDS = 1 << 13  # 1.8 kB each
+_CACHED_WORDS = 1 << 14  # 1.8 kB each
 _TOKENS_AT_ONCE = 1 << 14
 # Scores this close are summed again in NLTK's order of features, because its rounding decides ties.
 _NEAR = 1e-6
