@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from itertools import chain
 from operator import attrgetter
 from typing import Any, TypeVar
@@ -204,6 +204,22 @@ class Grid(Geometry):
             self._memo[signal] = values
         found: np.ndarray = self._memo[signal]
         return found
+
+    def per_token(
+        self, key: Hashable, compute: Callable[[Grid], tuple[np.ndarray, np.ndarray]]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """[..., Ts] and [..., Tt] values of the source and the target tokens, the same from either side.
+
+        They are computed of the whole grid at once: tokens in them have to be positions in their sentences.
+        """
+        if self._mirror is not None:
+            target, source = self._mirror.per_token(key, compute)
+            return source, target
+        if self._whole is None:
+            return self.memo(key, partial(compute, self))
+        whole, pairs = self._whole
+        (source, target), (sources, targets, _) = whole.per_token(key, compute), whole.spans(pairs)
+        return source[..., sources], target[..., targets]
 
     # Layouts
 

@@ -128,8 +128,9 @@ class Geometry:
 class PaddedGrid:
     """The places of a grid's cells: `n_rows` rows of `pitch` places, `size` in all.
 
-    `place` [C] is the place of each cell; `inside` [size] holds where there is one; `distance` [size] is that of
-    the relative positions of two words in their sentences, 0 to 1. A *field* has the values of
+    `place` [C] is the place of each cell; `inside` [size] holds where there is one, and `ceiling` [size] is
+    infinite there and minus infinity elsewhere; `distance` [size] is that of the relative positions of two words
+    in their sentences, 0 to 1. A *field* has the values of
     all places, and `near` reads those of their neighbours from it. *Lines* are the rows, or the columns, of all
     pairs, padding included: `line` [Ts] and `column_line` [Tt] are those of the tokens. Flipping exchanges rows
     and columns, and every place keeps its number.
@@ -146,6 +147,7 @@ class PaddedGrid:
         used_rows = self.row_position < self.n_source[self.row_pair]
         used = used_rows[:, None] & (np.arange(self.pitch) < self.n_target[:, None])[self.row_pair]
         self.inside = used.ravel()
+        self.ceiling = np.where(self.inside, np.float32(np.inf), np.float32(-np.inf))
         self.place: Ints = np.flatnonzero(self.inside)
         self.line: Ints = np.flatnonzero(used_rows)
         row = self.row_position / np.maximum(self.n_source, 1)[self.row_pair]

@@ -19,11 +19,11 @@ from jacana_torch.features.families.kinds import (
     WORD_KINDS,
     Kinds,
     anchor_columns,
-    word_kinds,
+    kind_of_words,
 )
 from jacana_torch.features.grid import Grid
 from jacana_torch.features.wordlists import FUNCTION_KINDS, FUNCTION_WORDS
-from jacana_torch.features.words import Lexicon
+from jacana_torch.features.words import Lexicon, WordPairs
 from jacana_torch.types import Sentence, SentencePair
 
 
@@ -107,7 +107,9 @@ def test_words_by_hand():
         "The determiner n't auxiliary of preposition HERS pronoun because function , comma ! stop ( punct".split()
     )
     words += "3.5 number Anna name hen content".split()
-    assert [WORD_KINDS[kind] for kind in word_kinds(Lexicon(words[::2]))] == words[1::2]
+    same = np.arange(len(words) // 2)
+    found = kind_of_words.of(WordPairs(Lexicon(words[::2]), same, same)).astype(int)
+    assert [WORD_KINDS[kind] for kind in found] == words[1::2]
 
 
 def test_classes_of_function_words_do_not_overlap():

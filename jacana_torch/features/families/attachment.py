@@ -23,7 +23,6 @@ from .pos import TAG
 from .wordnet import WordNet
 
 _MOST = 3  # children or siblings; more are no better evidence
-_Parse = tuple[np.ndarray, np.ndarray]  # the head of each token, and its relation to it
 _HEADS = ("head_unlike", "head_alike")
 _LABELS = tuple(map(".".join, product(("relation",), (*RELATIONS, "different"), _HEADS)))
 
@@ -45,16 +44,15 @@ class Attachment:
 
     def __call__(self, grid: Grid) -> NodeBlocks:
         padded = grid.padded()
-        flipped, source, target = grid.shared("approximate parse", partial(_parsed, grid))
-        if flipped != grid.is_flipped:
-            source, target = target, source
-        names, table = grid.shared_columns(self, partial(self._columns, grid, padded, source[0], target[0]))
+        source, target = grid.per_token("approximate parse", _parsed)
+        names, table = grid.shared_columns(self, partial(self._columns, grid, padded, source[:4], target[:4]))
         assert isinstance(table, ColumnTable)
         head_alike = table.columns[names.index("head_similar")]
-        label = grid.shared((self, "labels"), partial(_labels, padded, source[1], target[1], head_alike))
+        label = grid.shared((self, "labels"), partial(_labels, padded, source[4], target[4], head_alike))
         link = Block(names, table, padded.place), Block(_LABELS, None, label[padded.place])
         found = grid.row_max(grid.per_cell(base_similarity)) > 0
-        head_found = at(found.astype(np.int8), source[0])  # -1 of a root
+        head = np.where(source[1] < 0, -1, np.arange(grid.n_tokens) + source[1] - source[0])
+        head_found = at(found.astype(np.int8), head)  # -1 of a root
         null = {
             "head_found": head_found > 0,
             "head_missing": head_found == 0,
@@ -67,8 +65,7 @@ class Attachment:
     def _columns(self, grid: Grid, padded: PaddedGrid, source: np.ndarray, target: np.ndarray) -> Named:
         """Over the padded grid; in the other direction, row and column, source and target swap in the names."""
         similarity = WordNet().similarity(grid) if self.related else grid.per_cell(base_similarity)
-        rows = padded.lines(_tokens(source, grid.source_position), ROW)
-        columns = padded.lines(_tokens(target, grid.target_position), COLUMN)
+        rows, columns = padded.lines(source, ROW), padded.lines(target, COLUMN)
         similarity = padded.near(padded.field(similarity, padded.place), 0, 0)
         alike, identical = similarity > 0, similarity >= 1
         (row, row_head, row_above, _), (column, column_head, column_above, _) = rows, columns
@@ -89,30 +86,30 @@ class Attachment:
         return table_of(heads | family | _competition(padded, alike, heads["head_similar"], family))
 
 
-def _parsed(grid: Grid) -> tuple[bool, _Parse, _Parse]:
-    """Whether the grid is flipped, and the approximate parses of its sources and targets."""
+def _parsed(grid: Grid) -> tuple[np.ndarray, np.ndarray]:
+    """[5, T] of each side: position, that of the head and of its head (-1 for none), children, relation."""
     tags, words = grid.words(TAG), grid.words(FORM)
     kind = tags.lexicon.attribute("parse.kind", kinds_of_tags)
     auxiliary = words.lexicon.attribute(
         "parse.auxiliary", partial(of_lower_case, AUXILIARIES.__contains__, dtype=bool)
     )
     mark = words.lexicon.attribute("parse.mark", partial(of_lower_case, MARKS.__contains__, dtype=bool))
-    source = approximate_parse(kind[tags.source], auxiliary[words.source], mark[words.source], grid.source_pair)
-    target = approximate_parse(kind[tags.target], auxiliary[words.target], mark[words.target], grid.target_pair)
-    return grid.is_flipped, source, target
+    sides = []
+    for tag, word, pair, position in (
+        (tags.source, words.source, grid.source_pair, grid.source_position),
+        (tags.target, words.target, grid.target_pair, grid.target_position),
+    ):
+        heads, relation = approximate_parse(kind[tag], auxiliary[word], mark[word], pair)
+        head = at(position, heads)
+        children = np.bincount(heads[heads >= 0], minlength=len(position))
+        sides.append(np.array((position, head, at(head, heads), children, relation)))
+    return sides[0], sides[1]
 
 
 def parsed_heads(pair: SentencePair) -> tuple[list[int], list[int]]:
     """Return the position of each word's head in the approximate parse, -1 for a root, of source and target."""
-    _, source, target = _parsed(Grid([pair]))
-    return source[0].tolist(), target[0].tolist()
-
-
-def _tokens(heads: np.ndarray, position: np.ndarray) -> np.ndarray:
-    """[4, T] of one side: position, that of the head and of its head (-1 for none), number of children."""
-    head = at(position, heads)
-    children = np.bincount(heads[heads >= 0], minlength=len(position))
-    return np.array((position, head, at(head, heads), children))
+    source, target = _parsed(Grid([pair]))
+    return source[1].tolist(), target[1].tolist()
 
 
 def _family(padded: PaddedGrid, alike: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> Columns:

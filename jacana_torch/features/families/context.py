@@ -130,14 +130,11 @@ def _window(padded: PaddedGrid, base: np.ndarray, content: np.ndarray, window: i
 def content_neighbours(grid: Grid, padded: PaddedGrid, similar: np.ndarray) -> Columns:
     """Whether the next content words left and right of both words match: what a function word belongs to."""
     columns: Columns = {}
-    words = grid.words(FORM)
-    content = IS_CONTENT[words.lexicon.attribute("class", word_classes)]
-    for side, step in (("left", -1), ("right", 1)):
-        token = nearest(content[words.source], grid.source_pair, step)
-        row = padded.lines(np.where(token < 0, -1, token - grid.source_start[grid.source_pair]), ROW)
-        token = nearest(content[words.target], grid.target_pair, step)
-        column = padded.lines(np.where(token < 0, -1, token - grid.target_start[grid.target_pair]), COLUMN)
-        place, both = padded.crossing(row, column)
+    source, target = grid.per_token("next content words", _next_content_words)
+    rows, lines = padded.lines(source, ROW), padded.lines(target, COLUMN)
+    for k, side in enumerate(("left", "right")):
+        crossing = partial(padded.crossing, rows[k], lines[k])
+        place, both = grid.shared(("next content words", side, padded.margin), crossing)
         found = similar[place]
         columns[f"{side}_anchor_same"] = found >= 0.9
         columns[f"{side}_anchor_similar"] = found > 0
@@ -145,6 +142,19 @@ def content_neighbours(grid: Grid, padded: PaddedGrid, similar: np.ndarray) -> C
     columns["both_anchors"] = columns["left_anchor_similar"] & columns["right_anchor_similar"]
     columns["no_anchor"] = columns["left_anchor_differs"] & columns["right_anchor_differs"]
     return columns
+
+
+def _next_content_words(grid: Grid) -> tuple[np.ndarray, np.ndarray]:
+    """[2, T] of each side: the position of the next content word to the left, and to the right; -1 for none."""
+    words, sides = grid.words(FORM), []
+    content = IS_CONTENT[words.lexicon.attribute("class", word_classes)]
+    for word, pair, start in (
+        (words.source, grid.source_pair, grid.source_start),
+        (words.target, grid.target_pair, grid.target_start),
+    ):
+        token = np.array((nearest(content[word], pair, -1), nearest(content[word], pair, 1)))
+        sides.append(np.where(token < 0, -1, token - start[pair]))
+    return sides[0], sides[1]
 
 
 def context_of(
@@ -183,7 +193,7 @@ def competition(padded: PaddedGrid, base: np.ndarray, score: np.ndarray) -> tupl
 
     Columns over the padded grid, and over its rows for NULL.
     """
-    inside = np.where(padded.inside, score, -1.0)
+    inside = np.minimum(score, padded.ceiling)
     row, column = padded.best_other(inside, ROW), padded.best_other(inside, COLUMN)
     row_margin, column_margin = score - np.maximum(row, -1.0), score - np.maximum(column, -1.0)
     alike = base > 0
@@ -216,6 +226,6 @@ def competition(padded: PaddedGrid, base: np.ndarray, score: np.ndarray) -> tupl
         "null_some_wins": some_win,
         "null_none_wins": (candidates > 0) & ~some_win,
         "null_margin": np.where(candidates > 0, padded.max(np.where(alike, clipped, -1.0), ROW), 0.0),
-        "null_best_company": np.minimum(padded.max(np.where(alike, score, 0.0), ROW), 2.0) / 2,
+        "null_best_company": np.minimum(padded.max(score * alike, ROW), 2.0) / 2,
     }
     return columns, null

@@ -28,9 +28,10 @@ from ..words import Lexicon, Signal, WordKey, WordPairs
 if TYPE_CHECKING:
     from ...resources.static_vectors import Vectors
 
-PAIRS_AT_A_TIME = 20_000
+PAIRS_AT_A_TIME = 1 << 10  # their vectors stay in the cache
 VectorFile = Annotated[str, OnDisk(CATALOGUE.__contains__)]
 Steps = Annotated[tuple[Annotated[float, Within(-1, 1)], ...], Items(0, 100)]
+SHORT = 1e-3  # the length of a sum of nearly opposite vectors, which is mostly rounding
 CLEARLY = 1e-5  # equal cosines may differ by rounding, which depends on the batch: neither is the best
 
 
@@ -113,12 +114,12 @@ class DistSim:
                 names, table = grid.shared_columns(("vectors", name, which), partial(columns, grid, store))
                 link.append(Block(prefixed(prefix, names), table, place))
             raw, same = _cells(grid, store)  # [Ts] how near the nearest word of the other sentence is
-            raw, words = np.maximum(raw, 0.0), grid.words(FORM)
-            unlike, taken = grid.row_max(np.where(same, 0.0, raw)), grid.row_max(same.astype(np.float64)) > 0
+            raw, words = np.maximum(raw, 0.0) * ~same, grid.words(FORM)
+            unlike, taken = grid.row_max(raw), grid.row_max(same)
             known = (_rows(store, words.lexicon) >= 0)[words.source]
             lonely = ~taken & known
             of_null = {
-                "row_max": grid.row_max(np.where(same, 1.0, raw)),
+                "row_max": np.maximum(unlike, taken),
                 "row_max.not_identical": unlike,
                 "row_max.free": np.where(taken, 0.0, unlike),
                 "unknown": ~known,
@@ -182,13 +183,13 @@ def _competition(grid: Grid, store: Vectors) -> Named:
     """Over the padded grid: a cell against its row and column, also among words without an identical one."""
     padded, (raw, same) = grid.padded(), _cells(grid, store)
     same = padded.near(padded.field(same, padded.place), 0, 0)
-    cosine = np.where(same, 1.0, padded.near(padded.field(raw, padded.place), 0, 0))
+    cosine = padded.near(padded.field(raw, padded.place), 0, 0) * ~same + same
     taken = padded.along(padded.count(same, ROW) > 0, ROW) | padded.along(padded.count(same, COLUMN) > 0, COLUMN)
     free = padded.inside & ~taken
-    value = np.where(free, np.maximum(cosine, 0.0), 0.0)
+    value = np.maximum(cosine, 0.0) * free
     best: list[np.ndarray] = []  # the best other cell of each one's row, and of its column; 0 without another
     for values in (cosine, value):
-        inside = np.where(padded.inside, values, -np.inf)
+        inside = np.minimum(values, padded.ceiling)
         for axis in (ROW, COLUMN):
             other = padded.best_other(inside, axis)
             best.append(np.where(np.isneginf(other), 0.0, other))
@@ -216,9 +217,9 @@ def _phrases(grid: Grid, store: Vectors) -> Named:
 
     All follow from the cosines of single words: (a + b)·c = a·c + b·c, and |a + b|² = |a|² + |b|² + 2 a·b.
     """
-    padded, words, (raw, same) = grid.padded(), grid.words(FORM), _cells(grid, store)
-    source = padded.lines(_norms(store, words.lexicon, words.source, grid.source_pair), ROW)
-    target = padded.lines(_norms(store, words.lexicon, words.target, grid.target_pair), COLUMN)
+    padded, (raw, same) = grid.padded(), _cells(grid, store)
+    norms = grid.per_token(("vectors.norms", store.path), partial(_norms, store))
+    source, target = padded.lines(norms[0], ROW), padded.lines(norms[1], COLUMN)
     known_s, known_t = padded.along(source[0], ROW), padded.along(target[0], COLUMN)
     field = padded.field(raw, padded.place)
     here, best, out = padded.near(field, 0, 0), np.full(padded.size, -1.0), dict[str, np.ndarray]()
@@ -231,20 +232,24 @@ def _phrases(grid: Grid, store: Vectors) -> Named:
         out[f"phrase.both_{name}"] = _over(both, norm_s * norm_t)
         best = np.maximum.reduce([best, out[f"phrase.source_{name}"], out[f"phrase.target_{name}"]])
     same = padded.near(padded.field(same, padded.place), 0, 0)
-    out["phrase.gain"] = np.where(same, 0.0, np.maximum(best - np.maximum(here, 0.0), 0.0))
+    out["phrase.gain"] = np.maximum(best - np.maximum(here, 0.0), 0.0) * ~same
     return table_of(out)
 
 
-def _norms(store: Vectors, lexicon: Lexicon, word: np.ndarray, pair: np.ndarray) -> np.ndarray:
-    """[3, T] the length of each token's vector, alone (0) and plus that of the next (1) or previous (-1) token;
-    0 without one."""
+def _norms(store: Vectors, grid: Grid) -> tuple[np.ndarray, np.ndarray]:
+    """[3, T] of each side: the length of each token's vector, alone (0) and plus that of the next (1) or previous
+    (-1) token; 0 without one."""
+    words = grid.words(FORM)
+    word = np.concatenate((words.source, words.target))
+    pair = np.concatenate((grid.source_pair, len(grid.n_source) + grid.target_pair))
+    known = (_rows(store, words.lexicon) >= 0).astype(np.float64)
     a, b = word[:-1], word[1:]
-    known = (_rows(store, lexicon) >= 0).astype(np.float64)
-    square = known[a] + known[b] + 2 * _cosines(store, lexicon, a, b)
+    square = known[a] + known[b] + 2 * _cosines(store, words.lexicon, a, b)
     norm = np.where(pair[:-1] == pair[1:], np.sqrt(np.maximum(square, 0.0)), 0.0)
-    return np.array((known[word], np.append(norm, 0.0)[: len(word)], np.append(0.0, norm)[: len(word)]))
+    norms = np.array((known[word], np.append(norm, 0.0)[: len(word)], np.append(0.0, norm)[: len(word)]))
+    return norms[:, : grid.n_tokens], norms[:, grid.n_tokens :]
 
 
 def _over(part: np.ndarray, norm: np.ndarray) -> np.ndarray:
-    usable = norm > 1e-3  # nearly opposite vectors cancel, and what is left is rounding
-    return np.clip(np.where(usable, part / np.where(usable, norm, 1.0), 0.0), -1.0, 1.0)
+    usable = norm > SHORT
+    return np.asarray(np.clip(part * usable / np.maximum(norm, SHORT), -1.0, 1.0))

@@ -21,7 +21,7 @@ from ..api import Block, Grouped, NodeBlocks, prefixed
 from ..grid import ColumnTable, Grid
 from ..string_similarity import FORM, base_of, base_similarity, of_lower_case
 from ..wordlists import FUNCTION_KINDS, IS_CONTENT, WORD_CLASSES, word_classes
-from ..words import Lexicon, Signal, WordPairs
+from ..words import Signal, WordPairs
 from .context import Context, Window
 
 _STOPS = frozenset(".!?;:")
@@ -112,16 +112,11 @@ def _index_of(cells: np.ndarray, size: int) -> np.ndarray:
 # Classes of word pairs
 
 
-def word_kinds(lexicon: Lexicon) -> np.ndarray:
-    """[W] which of the WORD_KINDS each word belongs to."""
-    listed = lexicon.attribute("kinds", partial(of_lower_case, _LISTED.get, dtype=float))
-    kinds = WORD_KINDS.index(WORD_CLASSES[0]) + lexicon.attribute("class", word_classes)
-    return np.where(np.isnan(listed), kinds, listed).astype(np.int64)
-
-
 def _kinds(pairs: WordPairs) -> np.ndarray:
     """[U] which of KINDS: by the words if they are identical, by their classes if not."""
-    of_word = word_kinds(pairs.lexicon)
+    listed = pairs.lexicon.attribute("kinds", partial(of_lower_case, _LISTED.get, dtype=float))
+    of_word = WORD_KINDS.index(WORD_CLASSES[0]) + pairs.lexicon.attribute("class", word_classes)
+    of_word = np.where(np.isnan(listed), of_word, listed).astype(np.int64)
     left, right, base = of_word[pairs.left], of_word[pairs.right], base_of(pairs)
     function = _IS_FUNCTION[left].astype(np.int64) + _IS_FUNCTION[right]
     name, number = WORD_KINDS.index("name"), WORD_KINDS.index("number")
@@ -177,22 +172,24 @@ def anchor_columns(grid: Grid, in_run: np.ndarray, cells: np.ndarray) -> np.ndar
     # Of identical words that a sentence repeats: whether both are the k-th from the left, and from the right.
     identical = np.flatnonzero(base[cells] >= 1)
     s, t = grid.source_token[cells[identical]], grid.target_token[cells[identical]]
-    before_s, after_s = _occurrences(words.source, grid.source_pair)
-    before_t, after_t = _occurrences(words.target, grid.target_pair)
+    (before_s, after_s), (before_t, after_t) = grid.per_token("occurrences", _occurrences)
     repeated = (before_s + after_s)[s] + (before_t + after_t)[t] > 0
     table[6, identical] = repeated & (before_s[s] == before_t[t]) & (after_s[s] == after_t[t])
     return np.asarray(table.T)
 
 
-def _occurrences(word: np.ndarray, pair: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """[T] how many of the same word precede each token in its sentence, and how many follow it."""
-    order = np.lexsort((word, pair))  # stable: the same words of a sentence stay in order
-    word, pair = word[order], pair[order]
-    new = np.ones(len(word), dtype=bool)
-    new[1:] = (word[1:] != word[:-1]) | (pair[1:] != pair[:-1])
-    start = np.flatnonzero(new)
-    size = np.diff(np.append(start, len(word)))
-    rank = np.arange(len(word)) - np.repeat(start, size)
-    before, after = np.empty(len(word), dtype=np.int64), np.empty(len(word), dtype=np.int64)
-    before[order], after[order] = rank, np.repeat(size, size) - 1 - rank
-    return before, after
+def _occurrences(grid: Grid) -> tuple[np.ndarray, np.ndarray]:
+    """[2, T] of each side: how many of the same word precede each token in its sentence, and follow it."""
+    words, sides = grid.words(FORM), []
+    for word, pair in ((words.source, grid.source_pair), (words.target, grid.target_pair)):
+        order = np.lexsort((word, pair))  # stable: the same words of a sentence stay in order
+        word, pair = word[order], pair[order]
+        new = np.ones(len(word), dtype=bool)
+        new[1:] = (word[1:] != word[:-1]) | (pair[1:] != pair[:-1])
+        start = np.flatnonzero(new)
+        size = np.diff(np.append(start, len(word)))
+        rank = np.arange(len(word)) - np.repeat(start, size)
+        side = np.empty((2, len(word)), dtype=np.int64)
+        side[:, order] = rank, np.repeat(size, size) - 1 - rank
+        sides.append(side)
+    return sides[0], sides[1]
