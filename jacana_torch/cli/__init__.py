@@ -170,7 +170,10 @@ def two_names(text: str) -> tuple[str, str]:
     """Parse the value of --columns: two names, quoted as in CSV if they have commas."""
     import csv
 
-    names = next(csv.reader([text]), [])
+    try:
+        names = next(csv.reader([text]), [])
+    except csv.Error:
+        names = []
     if len(names) != 2 or names[0] == names[1] or not all(names):
         raise argparse.ArgumentTypeError(f"{text!r}: give two names, as in premise,hypothesis")
     return names[0], names[1]

@@ -83,13 +83,14 @@ def _every(text: str) -> int:
 
 def run(arguments: argparse.Namespace) -> int:
     from ..annotation.journal import ENDING, header_of
+    from .texts import readable
 
     if arguments.file == "-":
         raise ConfigError("annotate needs a file: its journal is beside it")
     for name in arguments.annotator or ():
         _check_name(name)
     examples = _examples(arguments)
-    header = header_of(arguments.file, [example.pair for example in examples])
+    header = header_of(readable(arguments.file), [example.pair for example in examples])
     path = Path(arguments.journal or arguments.file + ENDING)
     for option, place in (("--journal", path), ("--export", arguments.export)):
         if place not in (None, "-") and os.path.exists(place) and os.path.samefile(place, arguments.file):
@@ -175,9 +176,7 @@ def _annotate(arguments: argparse.Namespace, examples: list[Example], path: Path
     from .loading import chosen_model
 
     token = None if arguments.token_file is None else read_token(arguments.token_file)
-    settings = Settings(
-        os.path.basename(arguments.file), guidelines(arguments.guidelines), _writable(arguments.to or "jsonl")
-    )
+    settings = Settings(header.file, guidelines(arguments.guidelines), _writable(arguments.to or "jsonl"))
     model = None if arguments.model == "none" or arguments.compare is not None else chosen_model(arguments.model)
     hosts = allowed_hosts(arguments.host, arguments.allow_host)
     with listening(arguments.host, arguments.port) as listener, closing(Journal(path, header)) as journal:

@@ -197,7 +197,7 @@ def planned(
         )  # fmt: skip
         blocks += cut(absolute, format, size, len(blocks))
     held = {**begun, "inputs": inputs, "blocks": [asdict(block) for block in blocks]}
-    write_whole(path, (json.dumps(held, ensure_ascii=False, indent=1) + "\n").encode())
+    write_whole(path, (json.dumps(held, indent=1) + "\n").encode())
     return blocks
 
 

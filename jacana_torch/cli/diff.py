@@ -94,13 +94,15 @@ def _lines(text: str) -> int:
 
 def _files(given: list[str]) -> tuple[str, str, str]:
     """The old and the new file, and a title. git gives path, old file, hash, mode, new file, hash, mode."""
+    from .texts import readable
+
     if len(given) == 7:
-        return given[1], given[4], given[0]
+        return given[1], given[4], readable(given[0])
     if len(given) != 2:
         raise ConfigError(f"diff takes two files, not {len(given)}")
     if given == ["-", "-"]:
         raise ConfigError("only one of the two texts can come from stdin")
-    return given[0], given[1], f"{given[0]} → {given[1]}"
+    return given[0], given[1], readable(f"{given[0]} → {given[1]}")
 
 
 def _read(name: str) -> str:

@@ -8,6 +8,11 @@ from pathlib import Path
 from ..errors import CorpusError
 
 
+def readable(name: str) -> str:
+    """Return the name of a file as text: bytes in it that are not UTF-8 are replaced."""
+    return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
 def read_text(name: str) -> str:
     """Return the text of a file; - is stdin."""
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -18,6 +19,7 @@ from jacana_torch.annotation.order import expected_mistakes
 from jacana_torch.annotation.proposals import Proposal, ordered, proposals
 from jacana_torch.annotation.refit import Refit
 from jacana_torch.annotation.session import Session
+from jacana_torch.cli.texts import readable
 from jacana_torch.errors import ConfigError, CorpusError
 from jacana_torch.serve import Refused
 from jacana_torch.serve.access import Access
@@ -245,6 +247,8 @@ def test_exports_in_any_format_leave_the_file_alone(session, tmp_path, cli):
         assert found.sure == {(0, 0), (1, 1)}
         assert found.possible == {(0, 3)} or name not in ("jsonl", "jacana", "talp", "naacl", "msr", "multimwa")
     assert (tmp_path / "pairs.txt").read_text() == TEXT
+    strange = header_of(readable(os.fsdecode(b"x\xe9.txt")), [example.pair for example in session.examples])
+    Journal(tmp_path / "another", strange).close()  # a name that is not UTF-8
     assert "no such journal" in cli("annotate", file, "--export", "-")[2]
     assert "links cannot be written as text" in cli("annotate", file, *place, "--export", "-", "--to", "text")[2]
     assert "takes one of ann" in cli("annotate", file, *place, "--export", "-", "--annotator", "zoe")[2]

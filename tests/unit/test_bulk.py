@@ -177,6 +177,12 @@ def test_shards_divide_the_blocks(cli, model, tmp_path):
 def test_mistakes(cli, model, tmp_path, monkeypatch):
     path, _ = text(tmp_path)
     command = ("align", str(path), "--model", model)
+    strange = tmp_path / os.fsdecode(b"x\xe9.txt")
+    strange.write_bytes(path.read_bytes())
+    more = ("--workers", "1", "--output", os.fsdecode(bytes(tmp_path) + b"/\xe9/"))
+    for todo in (1, 0):  # the name is known again
+        code, _, err = cli("align", str(strange), "--model", model, *more)
+        assert code == 0 and f"{todo} of 1 blocks to do" in err
     assert "--shard needs a folder" in cli(*command, "--shard", "1/2")[2]
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "notes").write_text("x")

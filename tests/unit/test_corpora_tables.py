@@ -323,8 +323,9 @@ def test_align_writes_tables(cli, model, tmp_path):
     assert len(rows_of((tmp_path / "out.tsv").read_text(), "\t")) == 2
     code, out, err = cli("align", str(tmp_path / "none*.csv"), *options)
     assert code == 2 and "no file fits" in err
-    code, out, err = cli("align", str(tmp_path / "one.csv"), "--columns", "premise", "--model", model)
-    assert code == 2 and "give two names" in err
+    for wrong in ("premise", "a\nb,c"):
+        code, out, err = cli("align", str(tmp_path / "one.csv"), "--columns", wrong, "--model", model)
+        assert code == 2 and "give two names" in err
     code, out, err = cli("align", str(tmp_path / "one.csv"), "--columns", "premise,other", "--model", model)
     assert code == 2 and "one.csv:1: there is no column 'other'" in err
 

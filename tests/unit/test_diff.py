@@ -232,6 +232,12 @@ def test_the_command(tmp_path, capsys):
     (tmp_path / "c").write_bytes(b"\xff")
     assert main(["diff", files[0], str(tmp_path / "c")]) == 2
     assert "c:1: byte 0xff is not UTF-8" in capsys.readouterr().err
+    strange = tmp_path / os.fsdecode(b"d\xe9")
+    strange.write_text(NEW)
+    assert main(["diff", files[0], str(strange), "--model", "core", "--html"]) == 0
+    assert "d\ufffd</title>" in capsys.readouterr().out
+    git = [str(strange), str(strange), "0", "0", files[0], "0", "0", "--model", "core"]
+    assert main(["diff", *git]) == 0 and "d\ufffd\n" in capsys.readouterr().out
     assert main(["diff", files[0]]) == 2
     assert "takes two files" in capsys.readouterr().err
     assert main(["diff", *files, "--context", "1", "--json"]) == 2
