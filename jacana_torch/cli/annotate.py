@@ -47,7 +47,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "-m", "--model", metavar="NAME|DIR", help="proposes links; none for no model (the best that can run)"
     )
     parser.add_argument(
-        "--annotator", nargs="+", metavar="NAME", help="who annotates; the page lets several choose (your login)"
+        "--annotator",
+        nargs="+",
+        action="extend",
+        metavar="NAME",
+        help="who annotates; the page lets several choose (your login)",
     )
     parser.add_argument(
         "--order", choices=ORDERS, help="which pair comes next (confidence: most expected mistakes first)"
@@ -55,6 +59,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--compare",
         nargs="*",
+        action="extend",
         metavar="JOURNAL",
         help="show where annotators disagree, also those of other journals",
     )

@@ -52,7 +52,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--port", type=_port, default=8765, metavar="N", help="a port, or 0 for any free one (8765)"
     )
     parser.add_argument(
-        "-m", "--model", nargs="+", metavar="NAME|DIR", help="models to choose from; the first is the default"
+        "-m",
+        "--model",
+        nargs="+",
+        action="extend",
+        metavar="NAME|DIR",
+        help="models to choose from; the first is the default",
     )
     parser.add_argument("--style", metavar="S", help="the convention that all models align by")
     parser.add_argument("--device", default="cpu", metavar="D", help="cpu, cuda, cuda:1, mps ... (cpu)")

@@ -48,6 +48,13 @@ def test_a_value_that_looks_like_an_option_is_no_unknown_option(cli):
     assert "the following arguments are required" in cli("convert", "--skip")[2]  # an abbreviation
 
 
+def test_a_list_may_also_be_given_one_by_one():
+    serve, annotate = command_parser("serve"), command_parser("annotate")
+    assert serve.parse_args(["-m", "core", "--model", "a", "b"]).model == ["core", "a", "b"]
+    assert annotate.parse_args(["x", "--annotator", "ann", "--annotator", "ben"]).annotator == ["ann", "ben"]
+    assert annotate.parse_args(["x", "--compare"]).compare == []
+
+
 def test_short_options_are_the_long_ones(cli, model, tmp_path):
     out = str(tmp_path / "out.talp")
     assert whole(cli("align", "-m", model, "-o", out, stdin=PAIR)) == ""
