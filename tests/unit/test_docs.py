@@ -72,6 +72,13 @@ def test_every_page_that_runs_has_blocks_of_which_few_are_left_out():
         assert block.shown is None or "FILL" not in block.shown, block
 
 
+def test_readers_see_the_names_of_files_that_they_save():
+    for path in pages():
+        text = re.sub(r"<!--.*?-->|^```.*?^```$", "", path.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
+        for block in blocks(path):
+            assert block.mark != "file" or f"`{block.reason}`" in text, block
+
+
 def test_a_page_that_shows_what_is_not_printed_fails(tmp_path):
     page = Page(tmp_path, str(tmp_path))
     assert page.run(Block("x", 1, "sh", "echo one; echo two", shown="one\n...\n")) == ""
