@@ -21,6 +21,7 @@ from ..annotate.tokens import tokenize
 from ..errors import ConfigError, CorpusError
 from ..types import Sentence, SentencePair
 from ..util.json_values import encodable, parse_object, shown
+from .lines import lines_of
 
 _TRUE = {"yes": 1.0, "true": 1.0, "entailment": 1.0, "1": 1.0}
 _FALSE = {"no": 0.0, "false": 0.0, "unknown": 0.0, "contradiction": 0.0, "0": 0.0}
@@ -92,9 +93,9 @@ def leaks_beside(path: Path) -> Path | None:
 
 
 def _rows(path: Path) -> Iterator[tuple[SentencePair, float]]:
-    text = path.read_text(encoding="utf-8-sig")
     if path.suffix in (".jsonl", ".ndjson"):
-        return _json(text, path)
+        return _json(path)
+    text = path.read_text(encoding="utf-8-sig")
     if text.lstrip().startswith("<"):
         return _xml(text, path)
     if path.name.startswith("STS.input"):
@@ -107,9 +108,9 @@ def _rows(path: Path) -> Iterator[tuple[SentencePair, float]]:
     )
 
 
-def _json(text: str, path: Path) -> Iterator[tuple[SentencePair, float]]:
-    for number, line in enumerate(text.split("\n"), start=1):
-        if not line.strip():
+def _json(path: Path) -> Iterator[tuple[SentencePair, float]]:
+    for number, line in lines_of(path):
+        if not line.strip(" \t\r"):
             continue
         try:
             item = parse_object(line)

@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate, chain
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -23,6 +24,7 @@ from ..errors import ConfigError, CorpusError, MissingResource, quote
 from ..projection import Projected
 from ..types import Sentence
 from ..util.json_values import encodable, parse_object, shown, writable
+from .lines import lines_of
 
 Span = tuple[int, int, str]  # characters
 FORMATS = ("jsonl", "bio", "spacy")
@@ -53,19 +55,15 @@ def format_of(path: str) -> str:
 
 def read(path: str, format: str | None = None) -> list[Record]:
     """Read all records of a file."""
-    found = _READERS[format or format_of(path)]
-    try:
-        return list(found(path))
-    except UnicodeDecodeError as error:
-        raise CorpusError(f"is not UTF-8 ({error})", path) from None
+    return list(_READERS[format or format_of(path)](path))
 
 
 # -- JSONL
 
 
 def _read_jsonl(path: str) -> Iterator[Record]:
-    for number, line in enumerate(Path(path).read_text(encoding="utf-8-sig").split("\n"), start=1):
-        if line.strip():
+    for number, line in lines_of(path):
+        if line.strip(" \t\r"):
             try:
                 yield _record(parse_object(line))
             except ValueError as error:
@@ -136,8 +134,7 @@ def _write_jsonl(records: Iterable[tuple[Record, Sentence, Sequence[Projected]]]
 
 def _read_bio(path: str) -> Iterator[Record]:
     rows: list[tuple[str, str]] = []
-    lines = Path(path).read_text(encoding="utf-8-sig").split("\n")
-    for number, line in enumerate([*lines, ""], start=1):
+    for number, line in chain(lines_of(path), [(0, "")]):
         fields = line.split()
         if fields and not line.startswith(("-DOCSTART-", "# ")):
             if len(fields) < 2:
@@ -152,12 +149,12 @@ def _read_bio(path: str) -> Iterator[Record]:
 
 def _of_tags(rows: Sequence[tuple[str, str]]) -> Record:
     tokens = [token for token, _ in rows]
-    text = " ".join(tokens)
-    sentence = Sentence(tokens, text=text)
-    assert sentence.offsets is not None
+    ends = list(accumulate(len(token) + 1 for token in tokens))
+    places = [(end - 1 - len(token), end - 1) for end, token in zip(ends, tokens, strict=True)]
+    sentence = Sentence(tokens, text=" ".join(tokens), offsets=places)
     spans: list[Span] = []
     before = "O"
-    for (start, end), (_, tag) in zip(sentence.offsets, rows, strict=True):
+    for (start, end), (_, tag) in zip(places, rows, strict=True):
         kind, _, label = tag.partition("-")
         if kind in ("I", "E", "L") and before == label and spans:
             spans[-1] = spans[-1][0], end, label

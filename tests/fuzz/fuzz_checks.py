@@ -359,6 +359,9 @@ def targets() -> dict[str, Target]:
     found.append(Target("text of two files", TAGGED[:1], check_two_files))
     for name in READERS:
         found.append(Target(name, tuple(sidecars(name)), partial(check_sidecar, name=name)))
+    from fuzz_tasks import targets as of_tasks  # it checks by what is here
+
+    found += of_tasks()
     return {target.name: target for target in found}
 
 
