@@ -314,23 +314,23 @@ def _sorted(found: Sequence[Edit]) -> list[Edit]:
 
 
 def _kept_together(found: Sequence[Edit]) -> list[Edit]:
-    """Join words that are kept next to each other."""
+    """Join words that are kept next to each other, or that are written in another way: cannot and can't."""
     out: list[Edit] = []
     for edit in found:
         last = out[-1] if out else None
         if (
             last is not None
-            and last.kind == edit.kind == "keep"
-            and not last.reason
-            and not edit.reason
+            and (last.kind, last.reason) == (edit.kind, edit.reason)
+            and (last.kind, last.reason) in (("keep", ""), ("substitute", "notation"))
             and last.source[1] == edit.source[0]
             and last.target[1] == edit.target[0]
         ):
             sizes = last.source[1] - last.source[0], edit.source[1] - edit.source[0]
             known = last.probability, edit.probability
             mean = sum(p * n for p, n in zip(known, sizes, strict=True) if p is not None) / sum(sizes)
-            out[-1] = Edit("keep", (last.source[0], edit.source[1]), (last.target[0], edit.target[1]),
-                           f"{last.before} {edit.before}", f"{last.after} {edit.after}", "", mean)  # fmt: skip
+            spans = (last.source[0], edit.source[1]), (last.target[0], edit.target[1])
+            words = f"{last.before} {edit.before}", f"{last.after} {edit.after}"
+            out[-1] = Edit(edit.kind, *spans, *words, edit.reason, mean)
         else:
             out.append(edit)
     return out

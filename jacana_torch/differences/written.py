@@ -113,6 +113,8 @@ def _inside(found: Diff, piece: Piece, start: int, end: int) -> Iterator[tuple[s
         elif edit.kind == "insert":
             yield new, _NEW
         elif edit.kind == "substitute":
+            if source and target and _after_space(found.a, source[0]) and not _after_space(found.b, target[0]):
+                old = f" {old}"  # It [- is-]{+'s+}
             yield old, _OLD
             yield new, _NEW
         else:
@@ -130,6 +132,10 @@ def _marked(text: str, mark: Mark, color: bool) -> str:
         return f"{before}{text}{after}"
     lines = text.split("\n")  # a pager starts each line anew
     return "\n".join(f"\x1b[{number}m{line}\x1b[m" if line else line for line in lines)
+
+
+def _after_space(text: str, place: int) -> bool:
+    return place > 0 and text[place - 1].isspace()
 
 
 def _whole(piece: Piece, side: int) -> tuple[int, int]:

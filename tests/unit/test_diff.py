@@ -189,6 +189,18 @@ def test_what_moved_shows_its_changes_and_what_is_gone_its_line(core):
     assert back.to_text() == f"{kept[:-1]}\n[-- an item-]\n\n[-Nobody-]\n"
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "text"),
+    [
+        ("Cars cannot enter.", "Cars can't enter.", "Cars [-cannot-]{+can't+} enter."),
+        ("He will not go.", "He won't go.", "He [-will not-]{+won't+} go."),
+        ("I have seen it.", "I've seen it.", "I[- have-]{+'ve+} seen it."),
+    ],
+)
+def test_contractions_are_read_as_they_are_written(core, old, new, text):
+    assert jt.diff(old, new, core).to_text() == text
+
+
 def test_context_leaves_out_lines_far_from_changes(core):
     lines = ["Rain fell.", "Dogs bark.", "Cats sleep.", "Two men sing.", "Birds fly.", "Fish swim."]
     old = "\n\n".join(lines) + "\n"
