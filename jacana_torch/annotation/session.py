@@ -143,8 +143,8 @@ class Session:
         changed = {**event, "by": by}
         try:
             if event["do"] in ("edit", "status"):
-                self._begin(by, number)
                 changed["pair"] = number
+                self._begin(by, number, changed)
             self.journal.append(changed)
         except ValueError as error:
             raise Refused(422, str(error)) from None
@@ -167,19 +167,26 @@ class Session:
         """Return how many accepted pairs annotators disagree on, without a decision yet."""
         return sum(not isinstance(work, Work) for _, work in self.journal.state.settled())
 
-    def _begin(self, by: str, number: int) -> None:
-        """Write down what an annotator starts from, before the first change."""
+    def _begin(self, by: str, number: int, first: Mapping[str, Any]) -> None:
+        """Write down what an annotator starts from, before the first change; a ValueError if that does not fit."""
         if number in self._person(by).works:
             return
-        if number not in self.journal.state.pairs:
+        trial, events = Annotations(), list[Mapping[str, Any]]()
+        if number in self.journal.state.pairs:
+            trial.pairs[number] = self.journal.state.pairs[number]
+        else:
             pair = self.examples[number].pair
             known = {} if pair.id is None else {"id": pair.id}
             words = {"source": list(pair.source.tokens), "target": list(pair.target.tokens)}
-            self.journal.append({"do": "pair", "pair": number, **known, **words})
+            events.append({"do": "pair", "pair": number, **known, **words})
         work = self.work(by, number)
         links = {"sure": sorted(map(list, work.sure)), "possible": sorted(map(list, work.possible))}
         of = {"of": list(self._others(by, number))} if self.comparing else {}
-        self.journal.append({"do": "begin", "by": by, "pair": number, **links, **of})
+        events.append({"do": "begin", "by": by, "pair": number, **links, **of})
+        for event in (*events, first):
+            trial.add(event)
+        for event in events:
+            self.journal.append(event)
 
     # ---- helpers
 

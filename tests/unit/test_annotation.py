@@ -110,6 +110,17 @@ def test_a_page_that_is_out_of_date_changes_nothing(session):
     assert session.work("ann", 1).sure == {(0, 0), (1, 3)}, "what was begun stays"
 
 
+def test_a_change_that_is_refused_begins_nothing(session):
+    content = session.journal.path.read_bytes()
+    for event in (
+        {"do": "edit", "cells": [[0, 99, "sure"]]},
+        {"do": "status", "status": "accepted", "note": "\ud800"},
+    ):
+        with pytest.raises(Refused):
+            session.act("ann", session.version("ann", 1), 1, event)
+    assert session.journal.path.read_bytes() == content and not session.journal.state.people
+
+
 def test_agreement_and_adjudication(session):
     for by, cell in (("ann", [1, 1, "sure"]), ("ben", [1, 1, "possible"])):
         for number in (0, 2):
