@@ -178,7 +178,7 @@ def held_out(
         groups.append((example.group, k if example.group is None else 0))
     group = numbered(groups)[1]
     order = np.random.default_rng(seed).permutation(int(group.max()) + 1)
-    folds = min(folds, len(order))
+    folds, styles = min(folds, len(order)), styles_of(examples)
     for number in range(folds) if only is None else (only - 1,):
         phase = checkpoint.phase(f"fold-{number + 1}")
         if (sample := Sample.of_phase(phase)) is not None:
@@ -196,7 +196,7 @@ def held_out(
         there, back = trained
         held = list(compress(examples, inside))
         samples = [sampled(there, back, held)]
-        for number, style in enumerate(styles_of(examples)):
+        for number, style in enumerate(styles):
             own = [example for example in held if example.style == style]
             if own and style in there.styles:
                 there.choose(style)

@@ -143,7 +143,8 @@ class Crf:
         from ..optimize.minimise import minimise
         from .training import UNKEPT, Step, TrainingReport, learnable, styles_of
 
-        examples, styles = learnable(examples), styles_of(examples)
+        examples = learnable(examples)
+        styles = styles_of(examples)
         parts, batches, names, (dropped, links) = self._parts(examples, styles)
         first = dict.fromkeys(names, 0.0 if self.names or self.mean else self.start)
         first.update(self.mean)
@@ -237,9 +238,14 @@ class Crf:
         return parts, batches, names, (dropped, links)
 
     def _take(self, names: list[str], styles: Sequence[str], x: np.ndarray) -> None:
-        """Take the weights of these columns: the shared ones, and then the deviation of each style."""
+        """Take the weights of these columns: the shared ones, and then the deviation of each style.
+
+        Deviations are rounded to single precision, in which they are saved: they are most of a model.
+        """
         shared, *deviations = x.reshape(1 + len(styles), -1)
-        self.names, self.shared, self.deviations = names, shared, dict(zip(styles, deviations, strict=True))
+        self.names, self.shared, self.deviations = names, shared, {}
+        for style, deviation in zip(styles, deviations, strict=True):
+            self.deviations[style] = deviation.astype(np.float32).astype(np.float64)
         self.weights = shared
         if styles:
             self.choose(self._chosen)
@@ -365,7 +371,10 @@ class Crf:
         state: dict[str, np.ndarray | list[str]] = {"names": list(self.names), "weights": self.weights}
         if self.deviations:
             state["weights"] = self.shared
-            state |= {"styles": list(self.deviations), "deviations": np.stack([*self.deviations.values()])}
+            state |= {
+                "styles": list(self.deviations),
+                "deviations": np.array([*self.deviations.values()], np.float32),
+            }
         return state
 
     def restore(self, state: Mapping[str, np.ndarray | list[str]]) -> None:

@@ -25,7 +25,7 @@ from ..model.model import Model
 from ..model.seen import warning
 from ..symmetrize import functions, name_of, symmetrizer
 from ..train.data import Dataset, annotated
-from ..train.run import Run, checked
+from ..train.run import Run, check_corpora, checked
 from ..train.side_by_side import workers_of
 from ..util.build import build
 from ..version import __version__
@@ -139,6 +139,8 @@ class _Bench:
             trained = MODES[protocol.mode].format(cv=protocol.cv) if learns else "-"
             if entry.saved:
                 trained = "saved model"
+            if learns:
+                check_corpora(run.cfg["data"], model.aligner)
             log.info("%s (%s)", entry.name, trained)
             if entry.saved:
                 self._warn_if_seen(entry.saved, protocol)

@@ -113,7 +113,7 @@ def _train(run: Run, data: Dataset, record: Record, files: Files, announce: Call
     """Train or cross-validate on annotated pairs; return the score of the aligner's own output."""
     log.info("%d pairs to train on, %d to score on", len(data.train), len(data.dev))
     if run.cfg["data"].get("styles") or run.cfg["data"].get("weights"):
-        _check_corpora(run)
+        check_corpora(run.cfg["data"], run.model.aligner)
     _warn_if_seen(run, data)
     tracker, kept = None, Phase(files, "training")
     try:
@@ -185,11 +185,10 @@ def checked(config: Mapping[str, Any], families: Sequence[str]) -> dict[str, Any
     return cfg
 
 
-def _check_corpora(run: Run) -> None:
-    """Raise ConfigError if the aligner would ignore the styles or weights of corpora."""
+def check_corpora(data: Mapping[str, Any], aligner: Aligner) -> None:
+    """Raise ConfigError if training the aligner would ignore the styles or weights of corpora."""
     from ..aligners.styles import Styled
 
-    data, aligner = run.cfg["data"], run.model.aligner
     if any(data.get("styles") or ()) and not (isinstance(aligner, Styled) and aligner.learns_styles):
         raise ConfigError(
             f"data.styles: {type(aligner).__name__} does not tell conventions apart: set data.styles=[], or "

@@ -137,6 +137,7 @@ def test_each_style_aligns_as_its_corpus(trained):
 
 def test_the_state_holds_all_styles_whichever_is_chosen(trained):
     before = trained.state()
+    assert before["forward.deviations"].dtype == np.float32
     trained.choose("sparing")
     pairs = [example.pair for example in corpus()]
     chosen, after = trained.align(pairs), trained.state()
