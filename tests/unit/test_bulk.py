@@ -232,7 +232,7 @@ def test_a_full_disk_leaves_whole_parts_alone(cli, model, tmp_path):
 def test_a_killed_run_goes_on(model, tmp_path):
     """SIGTERM after the first part, SIGKILL to all processes after one more; then the same command."""
     path = tmp_path / "big.txt"
-    path.write_text("".join(f"{source}\t{target}\n" for source, target in PAIRS * 150))
+    path.write_text("".join(f"{source}\t{target}\n" for source, target in PAIRS * 80))
     one = tmp_path / "one.txt"
     assert main(["align", str(path), "--model", model, "--output", str(one), "--workers", "1"]) == 0
     command = [sys.executable, "-m", "jacana_torch", "align", str(path), "--model", model, "--output",
@@ -249,10 +249,10 @@ def test_a_killed_run_goes_on(model, tmp_path):
         process.wait()
         assert how == signal.SIGKILL or not list(out.glob(".jacana*")), "it leaves nothing unfinished"
     before = parts_of(out)
-    assert 0 < len(before) < 60, "it was killed in the middle"
+    assert 0 < len(before) < 32, "it was killed in the middle"
     assert subprocess.run(command, stderr=subprocess.DEVNULL, timeout=120).returncode == 0
     assert (
-        len(parts_of(out)) == 60
+        len(parts_of(out)) == 32
         and b"".join((out / name).read_bytes() for name in parts_of(out)) == one.read_bytes()
     )
     assert not [name for name in os.listdir(out) if name.startswith(".jacana")]
