@@ -174,7 +174,8 @@ class Grid(Geometry):
                 words = WordTable(seen.lexicon, seen.source[source], seen.target[target], cells)
             else:
                 sides = map(attrgetter("source"), self.pairs), map(attrgetter("target"), self.pairs)
-                distinct, number = key.words(list(chain.from_iterable(sides)))
+                columns: dict[object, tuple[list[Any], Ints]] = self.memo("columns of words", dict)
+                distinct, number = key.words(list(chain.from_iterable(sides)), columns)
                 lexicon = Lexicon(distinct) if self.known is None else self.known.lexicon(key, distinct, number)
                 cells = self.source_token, self.target_token
                 words = WordTable(lexicon, number[: self.n_tokens], number[self.n_tokens :], cells)

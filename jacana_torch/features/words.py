@@ -39,21 +39,35 @@ class WordKey:
     form: Callable[[str], str] | None
     layers: tuple[str, ...] = ()
 
-    def words(self, sentences: Sequence[Sentence]) -> tuple[list[Word], Ints]:
-        """The distinct words of some sentences, and which of them each token is."""
-        columns = []
-        if self.form is not None:
-            columns.append(chain.from_iterable(map(attrgetter("tokens"), sentences)))
-        for layer in self.layers:
-            columns.append(chain.from_iterable(map(methodcaller("layer", layer), sentences)))
-        met, number = numbered(zip(*columns, strict=True) if self.layers else columns[0])
-        if self.form is None:
-            return met, number
-        made: list[Word] = [] if self.layers else list(map(self.form, met))
-        for token, *values in met if self.layers else ():
-            made.append((self.form(token), *values))
-        words, of_met = numbered(made)
-        return words, of_met[number]
+    def words(
+        self, sentences: Sequence[Sentence], columns: dict[object, tuple[list[Any], Ints]]
+    ) -> tuple[list[Word], Ints]:
+        """The distinct words of some sentences, and which of them each token is.
+
+        `columns` keeps the distinct values of tokens and layers for other keys.
+        """
+        own: list[tuple[list[Any], Ints]] = []
+        for name in (self.form, *self.layers) if self.form is not None else self.layers:
+            if name not in columns:
+                get = methodcaller("layer", name) if isinstance(name, str) else attrgetter("tokens")
+                values, number = numbered(chain.from_iterable(map(get, sentences)))
+                if callable(name):
+                    values, form = numbered(map(name, values))
+                    number = form[number]
+                columns[name] = [*values, None], number  # the last is that of -1
+            own.append(columns[name])
+        if not self.layers:
+            values, number = own[0]
+            return values[:-1], number
+        code = own[0][1] % len(own[0][0])
+        for values, number in own[1:]:
+            _, code = np.unique(code * len(values) + number % len(values), return_inverse=True)
+        place = np.empty(code.max(initial=-1) + 1, np.int64)  # a token of each word
+        place[code] = np.arange(len(code))
+        parts: list[Iterable[Any]] = []
+        for values, number in own:
+            parts.append(map(values.__getitem__, number[place].tolist()))
+        return list(zip(*parts, strict=True)), code
 
 
 def numbered(values: Iterable[Hashable]) -> tuple[list[Any], Ints]:

@@ -143,7 +143,7 @@ def test_a_key_takes_the_token_its_form_or_layers_alone():
     ]
 
     def words(key: WordKey, count: int = 1) -> list[object]:
-        distinct, number = key.words(sentences * count)
+        distinct, number = key.words(sentences * count, {})
         assert len(set(distinct)) == len(distinct)
         return [distinct[k] for k in number]
 
