@@ -50,7 +50,7 @@ class Checkpoint(Protocol):
         ...
 
     def due(self) -> bool:
-        """Whether `keep` would write now. Ask if states cannot be told apart from later ones without a copy."""
+        """Return whether `keep` would write now. Ask before you copy a state that the next step overwrites."""
         ...
 
     def keep(self, state: Callable[[], Arrays]) -> None:

@@ -145,9 +145,9 @@ def _reloaded(aligner: Aligner, make: Callable[[], Aligner]) -> Aligner:
 def _align(
     aligner: Aligner, examples: Sequence[Example], symmetrizers: Sequence[str]
 ) -> tuple[loop.Predictions, float]:
-    """Alignments by symmetrizer, and the seconds of the aligner's own.
+    """Return alignments by symmetrizer, and the seconds that those of the aligner's own symmetrizer took.
 
-    Time is taken of links without confidences, after a first pair has loaded the resources.
+    They are of links without confidences, after a first pair has loaded the resources.
     """
     model, own = Model(aligner), loop.output_name(aligner)
     pairs = [e.pair for e in examples]
