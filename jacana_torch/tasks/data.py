@@ -20,7 +20,7 @@ from typing import Any
 from ..annotate.tokens import tokenize
 from ..errors import ConfigError, CorpusError
 from ..types import Sentence, SentencePair
-from ..util.json_values import encodable, parse_object, shown
+from ..util.json_values import encodable, identifier, parse_object, shown
 from .lines import lines_of
 
 _TRUE = {"yes": 1.0, "true": 1.0, "entailment": 1.0, "1": 1.0}
@@ -114,7 +114,9 @@ def _json(path: Path) -> Iterator[tuple[SentencePair, float]]:
             continue
         try:
             item = parse_object(line)
-            pair = SentencePair(_side(item["source"]), _side(item["target"]), str(item.get("id", number)))
+            pair = SentencePair(
+                _side(item["source"]), _side(item["target"]), identifier(item, "id") or str(number)
+            )
             wanted = _value(item["label"] if "label" in item else item["score"])
             if "label" in item and wanted not in (0, 1):
                 raise ValueError(f"a label is 0 or 1, and not {shown(item['label'])}")

@@ -135,6 +135,7 @@ def test_readers_of_the_owners_formats(tmp_path):
                 (f'"score": 1{"0" * 400}', "no finite number"),
                 (f'"x": {"[" * 100_000}', "nested too deeply"),
                 ('"score": 1, "source": "\\ud800"', "half a surrogate pair"),
+                ('"score": 1, "id": "\\ud800"', "half a surrogate pair"),
             )
         ),
         ("a.xml", "<pair><t>x</t></pair>", "needs <t>, <h>"),
