@@ -126,7 +126,7 @@ def test_evaluate_knows_the_pairs_of_shipped_models_without_their_names(tmp_path
     corpora.write([*examples, *layerless(corpus(3))], str(tmp_path / "gold.jsonl"), "jsonl")
     assert main(["evaluate", str(tmp_path / "gold.jsonl"), str(tmp_path / "gold.jsonl")]) == 0
     err = capsys.readouterr().err
-    assert "5 of the 8 scored pairs are training pairs of core, neural, standard, syntactic" in err
+    assert "5 of the 8 scored pairs are training pairs of core, neural, neural_small, standard, syntactic" in err
     assert main(["evaluate", str(tmp_path / "gold.jsonl"), str(tmp_path / "gold.jsonl"), "--model", "core"]) == 0
     assert "core was trained on 5 of the 8" in capsys.readouterr().err
 
@@ -153,7 +153,8 @@ def test_training_warns_of_dev_pairs_that_it_trains_on(trained, capsys, monkeypa
 
 
 @pytest.mark.parametrize(
-    ("name", "pairs"), [("core", 1511), ("standard", 1511), ("syntactic", 1511), ("neural", 3498)]
+    ("name", "pairs"),
+    [("core", 1511), ("standard", 1511), ("syntactic", 1511), ("neural", 3498), ("neural_small", 3506)],
 )
 def test_shipped_models_have_theirs(name, pairs):
     assert len(persist.trained_on(name)) == pairs
