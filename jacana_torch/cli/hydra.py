@@ -347,8 +347,6 @@ def _written(cfg: DictConfig) -> dict[str, Any]:
 def short(error: Exception) -> str:
     """Return Hydra's message without its search path, but with the names to choose from."""
     text = str(error) or str(error.__cause__ or type(error).__name__)  # some leave the message to their cause
-    if empty := re.search(r"Missing mandatory value: (\S+)", text):
-        return f"{empty[1]} has no value yet: write {empty[1]}=VALUE"
     message, _, options = text.split("\nConfig search path:")[0].strip().partition("\n\nAvailable options in ")
     if isinstance(error, MissingConfigException):
         from . import sweeps

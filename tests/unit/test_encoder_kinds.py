@@ -154,5 +154,3 @@ def test_the_recipe_trains(bert, tmp_path, monkeypatch, capsys):
     given += ["features=[string,distortion]", "logger=none", "output=made"]
     assert main(["train", "experiment=neural_large", f"encoder={bert}", *given, *small]) == 0
     assert str(bert) in capsys.readouterr().err
-    assert main(["train", "experiment=neural_large"]) == 2
-    assert "encoder has no value yet: write encoder=VALUE" in capsys.readouterr().err

@@ -72,7 +72,7 @@ def matrix_of(gold: Alignment) -> np.ndarray:
 
 def mean_loss(output: Output, gold: Sequence[Gold], inside: Tensor, cost: float) -> Tensor:
     """The softmax-margin loss of both chains and the cross-entropy of single cells, weighted, per pair."""
-    weight = inside.new_tensor([g.weight for g in gold])
+    weight = torch.tensor([g.weight for g in gold]).to(inside)
     total = chain_loss(output.forward, [g.forward for g in gold], cost)
     total = total + chain_loss(output.backward, [g.backward for g in gold], cost)
     links = np.zeros(output.alone.shape, np.float32)
