@@ -6,6 +6,7 @@ import json
 
 import pytest
 from serving import served, until
+from variants import variants
 
 pytest.importorskip("starlette", reason="the extra serve is not installed")
 
@@ -240,7 +241,7 @@ def test_it_says_that_the_server_is_gone(visit):
     assert "is it still running?" in page.text_content("#wrong")
 
 
-@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])
+@pytest.mark.parametrize(("scheme", "width"), variants([("dark", 390), ("light", 1280)]))
 def test_it_is_accessible(client, visit, violations, scheme, width):
     page = opened(client, visit, color_scheme=scheme, viewport={"width": width, "height": 800})
     ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
@@ -254,6 +255,7 @@ def test_it_is_accessible(client, visit, violations, scheme, width):
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
+@pytest.mark.slow
 def test_the_api_is_described_and_tried(client, visit, violations):
     page = opened(client, visit, "/docs")
     page.wait_for_selector(".endpoint")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from variants import variants
 
 import jacana_torch as jt
 
@@ -19,7 +20,7 @@ SHOW = """shown => {
 }"""
 
 
-@pytest.mark.parametrize("scripts", [True, False])
+@pytest.mark.parametrize("scripts", variants([True, False]))
 def test_links_open_their_reasons(visit, violations, tmp_path, scripts):
     (alignment,) = jt.load("core").align([("The cats sleep.", "The cats are sleeping.")])
     path = tmp_path / "notebook.html"

@@ -10,6 +10,7 @@ import torch
 from enumeration import laid_out, layout_of, node_rows, of_pairs, random_chains
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from variants import variants
 
 from jacana_torch.crf import layout as pack
 from jacana_torch.crf import viterbi
@@ -109,7 +110,7 @@ def test_the_other_pairs_change_no_path(sizes, seed):
         assert node_rows(alone, posteriors(alone, own).nodes)[0] == pytest.approx(rows[k], abs=1e-5)
 
 
-@pytest.mark.parametrize("space", [PLAIN, REMEMBERING])
+@pytest.mark.parametrize("space", variants([REMEMBERING, PLAIN]))
 def test_packs_hold_every_pair_once_however_they_are_cut(monkeypatch, space):
     rng = np.random.default_rng(3)
     layout = layout_of(np.column_stack([rng.integers(0, 60, 200), rng.integers(0, 40, 200)]), space)
@@ -128,7 +129,7 @@ def test_packs_hold_every_pair_once_however_they_are_cut(monkeypatch, space):
         assert posteriors(layout, flat).nodes == pytest.approx(whole, abs=1e-5)
 
 
-@pytest.mark.parametrize("space", [PLAIN, REMEMBERING])
+@pytest.mark.parametrize("space", variants([REMEMBERING, PLAIN]))
 def test_lanes_hold_every_pair_once_however_they_are_cut(monkeypatch, space):
     rng = np.random.default_rng(3)
     layout = layout_of(np.column_stack([rng.integers(1, 60, 400), rng.integers(1, 40, 400)]), space)

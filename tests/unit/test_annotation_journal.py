@@ -186,7 +186,9 @@ def test_damage_is_an_error_with_its_line_and_changes_nothing(journal, was, now,
     assert journal.read_bytes() == content
 
 
-@pytest.mark.parametrize("content", [b"my only copy", b"my copy\n", b"\n\n", b"{}", b"\xff", gzip.compress(b"{}", mtime=0)])
+@pytest.mark.parametrize(
+    "content", [b"my only copy", b"my copy\n", b"\n\n", b"{}", b"\xff", gzip.compress(b"{}", mtime=0)]
+)
 def test_a_file_that_is_no_journal_is_left_alone(tmp_path, content):
     path = tmp_path / "notes.txt"
     path.write_bytes(content)

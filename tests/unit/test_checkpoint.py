@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from composed import composed, options
 from templates import corpus
+from variants import variants
 
 from jacana_torch import resources
 from jacana_torch.aligners.base import Resumable, Trainable, TrainingReport, fit_phase
@@ -79,12 +80,10 @@ def alike(one, other) -> None:
         assert np.array_equal(value, other[key]) if isinstance(value, np.ndarray) else value == other[key], key
 
 
-SLOW = ("mixed", "neural", "manli")  # networks and searches; the others take half a second
+QUICK = ("crf", "phrase", "hmm", "bag_of_words")  # one of each kind; networks and searches take seconds
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in SYSTEMS]
-)
+@pytest.mark.parametrize("name", variants(sorted(SYSTEMS, key=lambda name: name not in QUICK), len(QUICK)))
 def test_a_training_killed_twice_or_more_ends_with_the_same_weights(name, tmp_path):
     aligner = made(name)
     report = fit_phase(aligner, EXAMPLES, DEV)

@@ -17,6 +17,7 @@ from random import Random
 
 import pytest
 from commands import WORDS, started, whole
+from variants import variants
 
 from jacana_torch import corpora
 from jacana_torch.cli.align import _outcomes
@@ -143,7 +144,7 @@ def test_ctrl_c_stops_the_workers(model):
     assert (process.wait(timeout=60), err) == (130, b"jacana-torch: interrupted\n") and gone(workers)
 
 
-@pytest.mark.parametrize("blow", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize("blow", variants([signal.SIGKILL, signal.SIGTERM]))
 def test_workers_end_with_the_main_process(model, blow):
     process, workers = working(model)
     process.send_signal(blow)

@@ -6,6 +6,7 @@ import io
 import json
 
 import pytest
+from variants import variants
 
 from jacana_torch import corpora
 
@@ -38,7 +39,7 @@ JSONL = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", JSONL)
+@pytest.mark.parametrize("name", variants(JSONL, 2))
 def test_jsonl_and_through_every_format(data_root, name):
     examples = list(corpora.read(data_root / name))
     assert flat(examples) == by_hand(data_root / name) and len(examples) == JSONL[name]

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from PIL import Image
 from templates import corpus, layerless
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+from variants import variants
 
 from jacana_torch import corpora
 from jacana_torch.cli import hydra
@@ -309,7 +310,7 @@ SWEEPS = {
 }
 
 
-@pytest.mark.parametrize("sweep", SWEEPS)
+@pytest.mark.parametrize("sweep", variants(SWEEPS))
 def test_a_sweep_can_be_read_in_tensorboard_alone(sweep, tmp_path):
     """The backend of the HParams tab must give the settings and the outcome of every run."""
     trained(tmp_path, "-m", "cv=2", "workers=1", sweep)

@@ -13,6 +13,7 @@ import pytest
 import templates
 from hypothesis import given
 from hypothesis import strategies as st
+from variants import variants
 
 import jacana_torch as jt
 from jacana_torch import resources
@@ -64,7 +65,7 @@ def matrix_scores(crf: Crf, grid: Grid) -> np.ndarray:
     return np.column_stack([null, link.reshape(m, n)])
 
 
-@pytest.mark.parametrize("name", ["core", "standard"])
+@pytest.mark.parametrize("name", variants(["standard", "core"]))
 def test_contributions_add_up_to_the_node_scores_of_every_cell(name):
     model = loaded(name)
     chains = model.aligner.forward, model.aligner.backward

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import digamma, gammaln
 from scipy.stats import dirichlet
+from variants import variants
 
 from jacana_torch.systems.unsupervised.em import Direction, Settings, agreed, iterate, separate, shares
 from jacana_torch.systems.unsupervised.hmm_lattice import Jumps, Moves, Posterior
@@ -89,7 +90,7 @@ def test_iterations_of_ibm1_agree_with_loops(pairs, seed):
 
 
 @pytest.mark.parametrize("prior, variational", [(0.0, False), (0.2, False), (0.05, True), (1.5, True)])
-@pytest.mark.parametrize("null_prior", [0.0, 1.0])
+@pytest.mark.parametrize("null_prior", variants([1.0, 0.0]))
 @pytest.mark.parametrize("jumping", [False, True])
 def test_no_iteration_lowers_the_objective(prior, variational, null_prior, jumping):
     draw = Random(5)

@@ -212,6 +212,7 @@ def test_a_sweep_goes_on_with_the_job_that_was_interrupted(folder, killed, tmp_p
         run_here("trainer.l2=1,5", f"resume={sweep}")
 
 
+@pytest.mark.slow
 def test_only_the_same_run_is_resumed(folder, killed, tmp_path):
     run = tmp_path / "run"
     killed(5, f"hydra.run.dir={run}")

@@ -8,6 +8,7 @@ from itertools import chain, islice
 from pathlib import Path
 
 import pytest
+from variants import variants
 
 from jacana_torch import resources
 from jacana_torch.crf import scores
@@ -38,7 +39,7 @@ def test_forgetting_changes_no_score(name, monkeypatch):
 
 
 @pytest.mark.parametrize("name", QUICK)
-@pytest.mark.parametrize("same", [False, True])
+@pytest.mark.parametrize("same", variants([False, True]))
 def test_memory_per_cell_is_bounded(name, same):
     model, tokens = persist.load(name), 460  # more than LARGE_PART cells
     long = Sentence(("the",) * tokens) if same else text(tokens)

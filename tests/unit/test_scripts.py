@@ -18,6 +18,7 @@ from jacana_torch import resources
 sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
 
 import walk
+from variants import variants
 
 ROOT = Path(__file__).parents[2]
 SCRIPTS = sorted((ROOT / "scripts").rglob("*.py"))
@@ -82,7 +83,7 @@ def test_walk_counts_functions_lambdas_comprehensions_and_class_bodies(tmp_path,
 FILES = {"align": 50, "train": 60}
 
 
-@pytest.mark.parametrize("run", FILES)
+@pytest.mark.parametrize("run", variants(FILES))
 def test_a_run_passes_through_few_files(run):
     missing = [name for name in ("wordnet", "tagger", "glove-840b") if not resources.available(name)]
     if missing:
