@@ -241,8 +241,10 @@ def write_chunks(chunks: Iterable[str | bytes], target: Writable) -> None:
                 except UnicodeEncodeError as error:
                     wrong = f"{error.encoding} cannot hold the character {error.object[error.start]!r}"
                     raise CorpusError(wrong, name_of(stream)) from None
-        finally:
-            stream.flush()
+        except Exception:
+            stream.flush()  # everything before the mistake is good; but a signal does not wait for a reader
+            raise
+        stream.flush()
 
 
 @contextmanager

@@ -165,8 +165,6 @@ def read_config(directory: str | Path) -> dict[str, Any]:
         if not (directory / name).is_file():
             raise ModelError(f"{directory}: not a model directory, {name} is missing")
     path = directory / CONFIG
-    if path.stat().st_size > _MOST_CONFIG:
-        raise ModelError(f"{path}: has {path.stat().st_size:,} bytes, and a config has a few thousand")
     config = _read_json(path)
     if type(config.get("format")) is not int or config["format"] != FORMAT:
         raise ModelError(
@@ -224,6 +222,8 @@ def _read_json(path: Path) -> dict[str, Any]:
     try:
         if not path.is_file():
             raise ValueError("it is not a file")
+        if (size := path.stat().st_size) > _MOST_CONFIG:
+            raise ValueError(f"it has {size:,} bytes, and a config has a few thousand")
         value = _parsed(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise ModelError(f"{path}: cannot be read as JSON ({error})") from None

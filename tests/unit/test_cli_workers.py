@@ -228,3 +228,30 @@ def test_slow_lines_are_answered_at_once(model):
         alarm.cancel()
         process.kill()
     assert (process.returncode, out, err) == (0, b"0-0\n", b"")
+
+
+def test_sigterm_leaves_what_nobody_reads_in_the_buffer():
+    script = """
+import os, sys, time
+from jacana_torch.cli import ending_on_sigterm
+from jacana_torch.corpora._files import write_chunks
+os.set_blocking(1, False)
+try:
+    while os.write(1, b"x" * 4096): pass
+except BlockingIOError:
+    os.set_blocking(1, True)
+def chunks():
+    yield "one line\\n"
+    print("waiting", file=sys.stderr, flush=True)
+    time.sleep(60)
+with ending_on_sigterm(by_signal=True):
+    write_chunks(chunks(), "-")
+"""
+    process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stderr.readline() == b"waiting\n"
+    process.send_signal(signal.SIGTERM)
+    try:
+        assert process.wait(timeout=10) == -signal.SIGTERM
+    finally:
+        process.kill()
+        process.stdout.close(), process.stderr.close()

@@ -13,7 +13,6 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from variants import variants
 
 from jacana_torch import resources
 from jacana_torch.errors import ConfigError, JacanaError, MissingResource
@@ -214,7 +213,12 @@ module.install(["toy"])
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
 @pytest.mark.parametrize(
     ("step", "after"),
-    variants([("sha256", False), ("_move_into_place", True), ("_unpack", True), ("_write_receipt", True)], 2),
+    [
+        ("sha256", False),
+        ("_move_into_place", True),
+        pytest.param("_unpack", True, marks=pytest.mark.slow),
+        pytest.param("_write_receipt", True, marks=pytest.mark.slow),
+    ],
 )
 def test_a_killed_install_leaves_all_or_nothing(home, tmp_path, monkeypatch, step, after):
     sha256 = make_wheel(tmp_path / "wheels", "toy-words", FILES)
@@ -382,7 +386,6 @@ assert str(nltk_roots()[-1]).endswith("more")
 def test_importing_resources_loads_nothing_heavy():
     script = f"""
 import sys
-from variants import variants
 sys.path.insert(0, {str(REPOSITORY)!r})
 import jacana_torch.resources as r
 r.status(), r.format_status()
