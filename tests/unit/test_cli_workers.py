@@ -247,7 +247,12 @@ def chunks():
 with ending_on_sigterm(by_signal=True):
     write_chunks(chunks(), "-")
 """
-    process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process = subprocess.Popen(
+        [sys.executable, "-c", script],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONUNBUFFERED": ""},
+    )
     assert process.stderr.readline() == b"waiting\n"
     process.send_signal(signal.SIGTERM)
     try:
