@@ -14,6 +14,7 @@ def background(view) -> str:
     return view.evaluate("getComputedStyle(document.body).backgroundColor")
 
 
+@pytest.mark.slow
 def test_dark_and_light(opened):
     view = opened(*pages.stories(), browser={"color_scheme": "dark"})
     dark = background(view)

@@ -74,6 +74,7 @@ def test_three_systems_stand_side_by_side_where_they_differ(opened, violations):
     assert ids(view)[0] == "story-1" and "system=1" in view.url
 
 
+@pytest.mark.slow
 def test_three_systems_without_gold(opened):
     gold, found = systems()
     long = pages.example(" ".join(["word"] * 60), " ".join(["word"] * 50), {(0, 0)})

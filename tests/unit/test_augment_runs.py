@@ -77,6 +77,7 @@ def test_cross_validation_makes_pairs_in_each_fold(train):
     assert code == 0 and err.count("20 pairs, and made of them:") == 3
 
 
+@pytest.mark.slow
 def test_labelled_pairs_are_read_and_their_teacher_has_seen_the_scored_ones(train, tmp_path):
     labelled = corpus(12, seed=5)
     corpora.write(layerless(labelled), str(tmp_path / "silver.jsonl"), "jsonl")

@@ -234,6 +234,7 @@ def test_a_bad_pair_costs_as_much_with_workers_and_in_other_formats(cli, model, 
     assert code == 0 and [bool(json.loads(line)["sure"]) for line in found.splitlines()].count(False) == 1
 
 
+@pytest.mark.slow
 def test_limits_are_options(cli, model):
     raised = ["--max-letters", "1001", "--max-tokens", "3001"]
     stdin = f"a {LONG}\ta {LONG}\n{'x ' * 3001}\ta\n"

@@ -90,6 +90,7 @@ NAP = "time.sleep(0.4)"
 
 
 @needs_proc
+@pytest.mark.slow
 def test_the_meter_sums_a_process_and_its_child():
     alone = command([sys.executable, "-c", HOLD + NAP, "150"], meter=True)
     child = f"import subprocess; subprocess.run([sys.executable, '-c', {HOLD + NAP!r}, '100'])"

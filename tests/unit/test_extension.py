@@ -205,6 +205,7 @@ def test_a_model_of_them_aligns(folder, mine):
     assert every and own == every[:-1]
 
 
+@pytest.mark.slow
 def test_training_reads_the_variable_as_it_reads_the_option(folder):
     training = ("train", *TRAIN[3:], "experiment=mine", "trainer.max_iterations=2", "output=again")
     assert start(folder, *training)[:2] == (0, "again\n")
@@ -227,6 +228,7 @@ def test_a_symmetrizer_by_name(folder, mine):
     assert explained["symmetrizer"] == "all-but-last"
 
 
+@pytest.mark.slow
 def test_symmetrizers_of_the_folder_are_compared(folder):
     systems = ("aligners=[crf]", "features=[string]", "trainer.max_iterations=2", "symmetrizers=all", "rounds=10")
     code, out, err = start(folder, "compare", *TRAIN[3:-1], "annotate=none", *systems)

@@ -199,6 +199,7 @@ def test_a_cross_validation_goes_on_with_the_fold_that_was_interrupted(folder, k
         run_here(f"resume={run}")
 
 
+@pytest.mark.slow
 def test_a_sweep_goes_on_with_the_job_that_was_interrupted(folder, killed, tmp_path):
     sweep = tmp_path / "sweep"
     killed(13, "--multirun", "trainer.l2=1,4", f"hydra.sweep.dir={sweep}")

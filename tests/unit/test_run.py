@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import torch
 from templates import corpus, layerless
+from variants import variants
 
 import jacana_torch
 from jacana_torch import corpora
@@ -248,6 +249,7 @@ def test_cross_validation_scores_every_pair_and_writes_predictions_but_no_model(
     assert "no such run" in train("cv=2", "resume=somewhere")[2]
 
 
+@pytest.mark.slow
 def test_the_score_is_what_a_sweep_maximises(train, files, capsys):
     given = [f"data.root={files}", "data.train=[words.jsonl]", *FAST, "data.dev=[dev.jsonl]"]
     single = [hydra.train([*given, f"trainer.l2={l2}"]) for l2 in ("1", "1000")]
@@ -291,37 +293,40 @@ def test_a_sweep_does_its_other_jobs_and_then_fails(train):
 
 @pytest.mark.parametrize(
     ("override", "says"),
-    [
-        ("experiment=nope", "msr"),
-        ("features=[nope]", "wordnet"),
-        ("symmetrize=nope", "grow_diag,"),
-        ("trainer.l2=strong", "l2"),
-        ("trainer.l2=-1", "positive"),
-        ("trainer.max_iterations=0", "max_iterations"),
-        ("trainer.l3=1", "l3"),
-        ("trainer.device=abacus", "abacus"),
-        ("trainer.threads=many", "threads"),
-        ("aligner.forward.policy=best", "monotone"),
-        ("aligner.forward.policy=[first,best]", "monotone"),
-        ("aligner.forward.policy=[[first]]", "monotone"),
-        ("aligner.forward.policy=[]", "monotone"),
-        ("aligner.forward.policy=3", "monotone"),
-        ("data.limit=none", "data.limit"),
-        ("data.limit=0", "data.limit"),
-        ("data.limit=-5", "data.limit"),
-        ("links=some", "sure"),
-        ("resume=nowhere", "nowhere"),  # before the corpus is read
-        ("aligner=null", "must be a string or a list"),
-        ("~aligner", "aligner"),
-        ("seed=${nope}", "nope"),
-        ("seed=[", "'['"),
-        ("--config-dir=/no/such/folder", "/no/such/folder"),
-        ("--config-name=nope", "nope"),
-        ("hydra/launcher=nope", "basic"),
-        ("aligner._target_=os.system", "JACANA_TRUST"),
-        ("aligner._target_=jacana_torch.types.Sentence", "jacana_torch.types.Sentence"),
-        ("+aligner.forward.colour=red", "colour"),
-    ],
+    variants(
+        [
+            ("experiment=nope", "msr"),
+            ("features=[nope]", "wordnet"),
+            ("symmetrize=nope", "grow_diag,"),
+            ("trainer.l2=strong", "l2"),
+            ("trainer.l2=-1", "positive"),
+            ("trainer.max_iterations=0", "max_iterations"),
+            ("trainer.l3=1", "l3"),
+            ("trainer.device=abacus", "abacus"),
+            ("trainer.threads=many", "threads"),
+            ("aligner.forward.policy=best", "monotone"),
+            ("aligner.forward.policy=[first,best]", "monotone"),
+            ("aligner.forward.policy=[[first]]", "monotone"),
+            ("aligner.forward.policy=[]", "monotone"),
+            ("aligner.forward.policy=3", "monotone"),
+            ("data.limit=none", "data.limit"),
+            ("data.limit=0", "data.limit"),
+            ("data.limit=-5", "data.limit"),
+            ("links=some", "sure"),
+            ("resume=nowhere", "nowhere"),  # before the corpus is read
+            ("aligner=null", "must be a string or a list"),
+            ("~aligner", "aligner"),
+            ("seed=${nope}", "nope"),
+            ("seed=[", "'['"),
+            ("--config-dir=/no/such/folder", "/no/such/folder"),
+            ("--config-name=nope", "nope"),
+            ("hydra/launcher=nope", "basic"),
+            ("aligner._target_=os.system", "JACANA_TRUST"),
+            ("aligner._target_=jacana_torch.types.Sentence", "jacana_torch.types.Sentence"),
+            ("+aligner.forward.colour=red", "colour"),
+        ],
+        always=14,
+    ),
 )
 def test_mistakes_are_short_and_exit_with_2(train, override, says):
     code, out, err = train(override)

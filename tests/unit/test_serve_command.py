@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 from commands import started
 from serving import Client
+from variants import variants
 
 pytest.importorskip("starlette", reason="the extra serve is not installed")
 
@@ -37,7 +38,7 @@ def command(model):
         process.communicate()
 
 
-@pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("stop", variants([signal.SIGTERM, signal.SIGINT]))
 def test_a_signal_stops_it_with_exit_code_0(command, stop):
     process, client, said = command("--max-tokens", "3")
     assert "tiny at http://127.0.0.1:" in said and "nothing is encrypted" not in said

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from templates import corpus, layerless
 from test_interrupt import OVERRIDES, ROOT
+from variants import variants
 
 from jacana_torch import corpora
 from jacana_torch.aligners.base import TrainingReport
@@ -149,7 +150,7 @@ class Picky:
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-@pytest.mark.parametrize("kind", [JacanaError, ConfigError])
+@pytest.mark.parametrize("kind", variants([JacanaError, ConfigError]))
 def test_an_error_names_its_fold_once(workers, kind, monkeypatch):
     monkeypatch.setattr(parallel, "usual_method", lambda: "fork")
     examples = corpus(12)

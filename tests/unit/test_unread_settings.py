@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from templates import corpus, layerless
+from variants import variants
 
 from jacana_torch import corpora
 from jacana_torch.cli import main
@@ -29,24 +30,27 @@ def call(tmp_path, monkeypatch, capsys):
 
 @pytest.mark.parametrize(
     ("override", "name", "nearest"),
-    [
-        ("+trainer.l3=1", "trainer.l3", "trainer.l2"),
-        ("++trainer.tolerence=1", "trainer.tolerence", "trainer.tolerance"),
-        ("trainer.l3=1", "trainer.l3", "trainer.l2"),
-        ("+data.limt=3", "data.limt", "data.limit"),
-        ("+logger.evry=3", "logger.evry", "logger.every"),
-        ("+ouput=there", "ouput", "output"),
-        ("ouput=there", "ouput", "output"),
-        ("+l2=3", "l2", "trainer.l2"),
-        ("+experiments=core", "experiments", "experiment"),
-        ("+annotate.lemmas=lower", "annotate.lemmas", ""),  # no feature reads a layer, so no annotator is made
-        ("+symmetrize.forwrd=3", "symmetrize.forwrd", "symmetrize.forward"),
-        ("+features.strin=null", "features.strin", "features.string"),
-        ("+features.string.treshold=0.5", "features.string.treshold", "features.string.threshold"),
-        ("+aligner.forward.polcy=first", "aligner.forward.polcy", "aligner.forward.policy"),
-        ("+hydra.job.nam=me", "hydra.job.nam", "hydra.job.name"),
-        ("+aligners=[crf]", "aligners", "aligner"),  # of `compare`
-    ],
+    variants(
+        [
+            ("+trainer.l3=1", "trainer.l3", "trainer.l2"),
+            ("++trainer.tolerence=1", "trainer.tolerence", "trainer.tolerance"),
+            ("trainer.l3=1", "trainer.l3", "trainer.l2"),
+            ("+data.limt=3", "data.limt", "data.limit"),
+            ("+logger.evry=3", "logger.evry", "logger.every"),
+            ("+ouput=there", "ouput", "output"),
+            ("ouput=there", "ouput", "output"),
+            ("+l2=3", "l2", "trainer.l2"),
+            ("+experiments=core", "experiments", "experiment"),
+            ("+annotate.lemmas=lower", "annotate.lemmas", ""),  # no feature reads a layer, so no annotator is made
+            ("+symmetrize.forwrd=3", "symmetrize.forwrd", "symmetrize.forward"),
+            ("+features.strin=null", "features.strin", "features.string"),
+            ("+features.string.treshold=0.5", "features.string.treshold", "features.string.threshold"),
+            ("+aligner.forward.polcy=first", "aligner.forward.polcy", "aligner.forward.policy"),
+            ("+hydra.job.nam=me", "hydra.job.nam", "hydra.job.name"),
+            ("+aligners=[crf]", "aligners", "aligner"),  # of `compare`
+        ],
+        always=6,
+    ),
 )
 def test_the_nearest_name_is_given(call, override, name, nearest):
     code, out, err = call(override)
