@@ -25,7 +25,7 @@ for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
 # Every run draws others; JACANA_EXAMPLES=2000 digs deeper where that is worth the time.
 settings.register_profile(
     "steady",
-    max_examples=int(os.environ.get("JACANA_EXAMPLES", "25")),
+    max_examples=int(os.environ.get("JACANA_EXAMPLES", "20")),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
     print_blob=True,

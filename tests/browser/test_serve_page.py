@@ -169,6 +169,7 @@ def test_reasons_are_those_of_the_drawn_alignment(page):
     assert "“cook” is linked to “cook”" in verdict(page)
 
 
+@pytest.mark.slow
 def test_the_reasons_are_the_models(client, page):
     type_in(page, SOURCE, TARGET)
     page.click("#links [data-link='1-7']")

@@ -146,6 +146,7 @@ def test_words_are_related_by_spelling_wordnet_or_vectors():
     assert related(["hot"], ["cold"], "glove-840b", 0.5).tolist() == [True]
 
 
+@pytest.mark.slow
 def test_synonyms_keep_their_links():
     needs("wordnet")
     pair = SentencePair(tagged(["the", "car", "stopped"]), tagged(["a", "car", "had", "stopped"]), "p0")

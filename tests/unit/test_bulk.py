@@ -14,6 +14,7 @@ import time
 
 import pytest
 from commands import WORDS
+from variants import variants
 
 from jacana_torch.cli import main
 from jacana_torch.cli.blocks import cut
@@ -75,7 +76,7 @@ def joined(folder, to: str) -> str:
 
 
 @pytest.mark.parametrize("size", [3, 40])
-@pytest.mark.parametrize("make", [text, headed, json_lines, table, packed])
+@pytest.mark.parametrize("make", variants([packed, text, headed, json_lines, table], 3))
 def test_parts_are_the_output_of_one_process(cli, model, tmp_path, make, size):
     path, options = make(tmp_path)
     command = ("align", str(path), *options, "--model", model, "--workers", "1")

@@ -50,7 +50,7 @@ def test_workers_are_as_confident(cli, model, tmp_path):
         assert alone == shared
 
 
-@pytest.mark.parametrize("options", [[], ["--pretokenized"], ["--to", "jsonl"], ["--skip-bad"]])
+@pytest.mark.parametrize("options", variants([[], ["--to", "jsonl"], ["--pretokenized"], ["--skip-bad"]], 2))
 def test_results_do_not_depend_on_workers(cli, model, tmp_path, options):
     path = many_pairs(tmp_path, 300, bad=211 if "--skip-bad" in options else None)
     given = ["align", str(path), "--from", "text", "--model", model, "--batch-size", "16", *options]

@@ -8,6 +8,7 @@ from context_twin import Surroundings
 from feature_twin import Bases, assert_empty_sides, assert_same_alone, compare, random_pairs, table
 from hypothesis import given
 from hypothesis import strategies as st
+from variants import variants
 
 from jacana_torch.features.api import Block
 from jacana_torch.features.families.context import (
@@ -83,7 +84,7 @@ def expected(x: SentencePair, window: int) -> tuple[list[dict], list[dict]]:
 
 
 @pytest.mark.parametrize("window", [3, 1, 5])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", variants(range(4), 2))
 def test_every_column_of_every_cell_equals_the_twin(seed, window):
     pairs = random_pairs(seed) + OWN
     blocks = Context(window)(Grid(pairs))

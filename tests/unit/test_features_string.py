@@ -23,6 +23,7 @@ from feature_twin import (
 )
 from hypothesis import example, given
 from hypothesis import strategies as st
+from variants import variants
 
 from jacana_torch.features.families.string import String
 from jacana_torch.features.featureset import blocks_of
@@ -148,7 +149,7 @@ OWN = [
 
 
 @pytest.mark.parametrize("threshold", [0.75, 0.3])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", variants(range(3), 2))
 def test_every_column_of_every_cell_equals_the_twin(seed, threshold):
     pairs = random_pairs(seed) + OWN
     blocks = blocks_of(String(threshold), Grid(pairs))

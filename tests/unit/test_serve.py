@@ -83,7 +83,7 @@ def printed_by_align(cli, model, *options) -> list[dict]:
     return [json.loads(line) for line in out.split("\n")[:-1]]
 
 
-@pytest.mark.parametrize("symmetrize", [None, "union", "grow-diag-final-and", "backward"])
+@pytest.mark.parametrize("symmetrize", variants([None, "union", "grow-diag-final-and", "backward"], 2))
 @pytest.mark.parametrize("confidence", [True, False])
 def test_answers_are_those_of_align(client, cli, model, symmetrize, confidence):
     options = ["--confidence"] * confidence + ([f"--symmetrize={symmetrize}"] if symmetrize else [])

@@ -186,6 +186,7 @@ def test_a_worker_that_cannot_start_is_a_503():
         pool.submit(asyncio.run, ask()).result()
 
 
+@pytest.mark.slow
 def test_the_worker_ends_with_a_server_that_is_killed(server):  # the last test of this server
     process, client = server
     client.post("/explain", LARGE)

@@ -105,6 +105,7 @@ def test_the_mapping_is_the_cheapest_of_all(data):
         assert found == cheapest(one, other, put, delete, insert)
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(tree(40), tree(25)), min_size=1, max_size=6), st.integers(0, 2**32))
 def test_large_trees_are_mapped_alike_alone_in_batches_and_flipped(pairs, seed):
     random = np.random.default_rng(seed)
