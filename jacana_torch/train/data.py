@@ -37,14 +37,21 @@ def load(
     """Read the corpora of `data.train` and `data.dev`, without the pairs that `data.drop_ids` lists.
 
     `links="all"` makes possible links sure ones. `data.styles` names the convention of each corpus, those of
-    `train` first, and `data.weights` says how much a pair of each corpus of `train` counts. A sidecar is a file
-    that annotates a whole corpus: `reader` makes the annotator of such a file, and `sidecars` has one for each
-    corpus (or None), those of `train` first. A single sidecar serves all corpora.
+    `train` first, and `data.weights` says how much a pair of each corpus of `train` counts. `data.limit` is how
+    many of the first pairs are trained on, or a list of how many of each corpus. A sidecar is a file that
+    annotates a whole corpus: `reader` makes the annotator of such a file, and `sidecars` has one for each corpus
+    (or None), those of `train` first. A single sidecar serves all corpora.
     """
     if links not in ("sure", "all"):
         raise ConfigError(f"links={links!r}: choose sure or all")
-    if data["limit"] is not None and data["limit"] < 1:
-        raise ConfigError(f"data.limit={data['limit']}: give the number of pairs to train on, or null for all")
+    limit = data["limit"]
+    most: list[int | None] = limit if isinstance(limit, list) else [None] * len(data["train"])
+    given = [one for one in (most if limit is most else [limit]) if one is not None]
+    if not all(type(one) is int and one > 0 for one in given) or len(most) != len(data["train"]):
+        raise ConfigError(
+            f"data.limit={limit}: give the number of pairs to train on, or null for all; or a list of these, one "
+            "for each file of data.train"
+        )
     root = Path(data["root"]).expanduser()
     locate = partial(_located, root)
     train = list(map(locate, data["train"]))
@@ -63,6 +70,7 @@ def load(
     dropped, n_dropped = _ids(root, data["drop_ids"]) if data["drop_ids"] else set(), 0
     parts: tuple[list[Example], list[Example]] = ([], [])
     for number, (file, annotator) in enumerate(zip(files, annotators, strict=True)):
+        first = len(parts[0])
         for example in _examples(file, links, annotator):
             if example.pair.id in dropped:
                 n_dropped += 1
@@ -70,11 +78,13 @@ def load(
                 parts[0].append(replace(example, style=styles[number], weight=weights[number]))
             else:
                 parts[1].append(replace(example, style=styles[number]))
+        if number < len(train) and (count := most[number]) is not None:
+            del parts[0][first + count :]
     if dropped:  # if no pair has one of these ids, the lists probably belong to other corpora
         log.log(logging.INFO if n_dropped else logging.WARNING, "%d pairs left out by data.drop_ids", n_dropped)
     if not parts[0]:
         raise ConfigError(f"there is nothing to train on in {', '.join(map(str, train))}")
-    return Dataset(parts[0][: data["limit"]], parts[1])
+    return Dataset(parts[0] if isinstance(limit, list) else parts[0][:limit], parts[1])
 
 
 def annotated(model: Model, data: Dataset, sidecar: bool = False) -> Dataset:

@@ -49,7 +49,7 @@ _EXPECTED: Mapping[str, tuple[type, ...]] = {
     "data.augment": (dict, _NULL), "data.root": (str,),
     "data.train": (list,), "data.dev": (list,), "data.drop_ids": (list,),
     "data.styles": (list, _NULL), "data.weights": (list, _NULL),
-    "data.sidecar": (list,), "data.limit": (int, _NULL), "trainer.threads": (int,),
+    "data.sidecar": (list,), "data.limit": (int, list, _NULL), "trainer.threads": (int,),
     "trainer.pull": (int, float), "trainer.checkpoint_seconds": (int, float),
     "logger.tensorboard": (bool,), "logger.every": (int,), "logger.examples": (int,),
 }  # fmt: skip

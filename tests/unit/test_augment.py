@@ -250,6 +250,38 @@ def test_an_augmentation_joins_its_makers():
     assert Augmentation(makers, Marker(), seed=2)(bare, Marker()) != both
 
 
+class OfNone:
+    """A maker of pairs that are made of no pair, perhaps of one style."""
+
+    weight, requires = 0.5, ()
+
+    def __init__(self, style=None):
+        self.style = style
+
+    def make(self, examples, rng):
+        for k in range(200):
+            yield replace(examples[k % 2], group=f"of none {k}", style=self.style)
+
+
+def test_what_is_made_of_no_pair_is_dealt_to_the_styles():
+    own = [
+        replace(e, style="one" if k < 2 else "other", weight=1 if k < 2 else 0.3) for k, e in enumerate(examples())
+    ]
+    made = Augmentation({"x": OfNone()}, Marker())(own, Marker())[6:]
+    dealt = [(e.style, e.weight) for e in made]
+    assert set(dealt) == {("one", 0.5), ("other", 0.15)} and 40 < dealt.count(("one", 0.5)) < 95
+    assert dealt == [(e.style, e.weight) for e in Augmentation({"x": OfNone()}, Marker())(own, Marker())[6:]]
+    made = Augmentation({"x": OfNone("other")}, Marker())(own, Marker())[6:]
+    assert {(e.style, e.weight) for e in made} == {("other", 0.15)}
+    with pytest.raises(
+        ConfigError, match="makers.x: no training pair has the style 'third': name it in data.styles"
+    ):
+        Augmentation({"x": OfNone("third")}, Marker())(own, Marker())
+    assert {(e.style, e.weight) for e in Augmentation({"x": OfNone()}, Marker())(examples(), Marker())[6:]} == {
+        (None, 0.5)
+    }
+
+
 def test_wrong_settings_are_errors():
     with pytest.raises(ConfigError, match="not a Maker"):
         Augmentation({"x": "y"}, Marker())

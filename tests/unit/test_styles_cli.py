@@ -157,6 +157,16 @@ def corpora_in(root) -> dict:
     return {"train": ["one.jsonl", "two.jsonl"], "dev": [], "root": str(root), "drop_ids": [], "limit": None}
 
 
+def test_each_corpus_may_have_a_limit(root):
+    every, some = (data.load({**corpora_in(root), "limit": most}).train for most in ([None, None], [2, None]))
+    assert [e.pair for e in some] == [
+        e.pair for e in [*every[:2], *data.load(corpora_in(root)).train[len(every) // 2 :]]
+    ]
+    for wrong in ([1], [1, 0], [1, "x"], [1, 2.5], [True, 1]):
+        with pytest.raises(ConfigError, match="one for each file of data.train"):
+            data.load({**corpora_in(root), "limit": wrong})
+
+
 def test_corpora_bring_their_styles(root):
     found = data.load({**corpora_in(root), "styles": ["full", None], "weights": [2, 1]}).train
     assert {(e.style, e.weight) for e in found} == {("full", 2.0), (None, 1.0)}

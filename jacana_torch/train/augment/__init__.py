@@ -70,21 +70,32 @@ class Augmentation:
     def __call__(self, examples: Sequence[Example], prepare: Prepare) -> list[Example]:
         """Return the examples, each with a group, and after them what is made of them.
 
-        What is made of a pair has its style, and counts as much as the pair times the weight of the maker.
-        `prepare` adds the layers that training reads. Every example without a group becomes one by itself.
+        What is made of a pair has its style, and counts as much as the pair times the weight of the maker. What is
+        made of none is dealt to pairs at random, so that each style has its share: the deviations of styles undo
+        what the shared weights alone learn. `prepare` adds the layers that training reads. Every example without a
+        group becomes one by itself.
         """
         grouped = []
         for k, example in enumerate(examples):
             grouped.append(example if example.group is not None else replace(example, group=f"pair {k}"))
         layered, made = self._layered(grouped), list[Example]()
         own = {example.group: example for example in layered}
+        by_style: dict[str | None, list[Example]] = {None: layered}
+        for style in {example.style for example in layered} - {None}:
+            by_style[style] = [example for example in layered if example.style == style]
         for name, maker in self.makers.items():
             if maker is None:
                 continue
+            dealt = random.Random(f"{self.seed} {name} dealt")
             for example in maker.make(layered, random.Random(f"{self.seed} {name}")):
-                of = own.get(example.group)
-                style, weight = (None, 1.0) if of is None else (of.style, of.weight)
-                made.append(replace(example, weight=maker.weight * weight, origin=name, style=style))
+                if (of := own.get(example.group)) is None:
+                    if example.style not in by_style:
+                        raise ConfigError(
+                            f"data.augment.makers.{name}: no training pair has the style {example.style!r}: "
+                            "name it in data.styles, or set the maker's style to null"
+                        )
+                    of = dealt.choice(by_style[example.style])
+                made.append(replace(example, weight=maker.weight * of.weight, origin=name, style=of.style))
         pairs = prepare(list(map(attrgetter("pair"), made)))
         return [*grouped, *(replace(example, pair=pair) for example, pair in zip(made, pairs, strict=True))]
 

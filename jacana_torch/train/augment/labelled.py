@@ -20,13 +20,15 @@ class Labelled:
 
     At most `share` times as many as there are training pairs are taken; null: all. `drop_ids` are files with one
     id per line: pairs that are never taken. `teacher` is the model that aligned them: a cross-validation that
-    scores what the teacher was trained on says so.
+    scores what the teacher was trained on says so. `style` is the convention that it learnt, one of `data.styles`;
+    null: the pairs are dealt to all of them.
     """
 
     files: Annotated[Sequence[Annotated[str, OnDisk()]], Items(1)]
     teacher: str | None = None
     drop_ids: Sequence[Annotated[str, OnDisk()]] = ()
     share: NotNegative | None = None
+    style: str | None = None
     weight: Positive = 1.0
     requires: tuple[str, ...] = ()
 
@@ -48,7 +50,7 @@ class Labelled:
         if self.share is not None:
             found = rng.sample(found, min(len(found), round(self.share * len(examples))))
         for k, example in enumerate(found):
-            yield replace(example, group=f"labelled {k}")
+            yield replace(example, group=f"labelled {example.pair.id or k}", style=self.style)
 
     def _dropped(self) -> set[str]:
         ids = set[str]()
