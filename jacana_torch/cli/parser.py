@@ -28,6 +28,7 @@ class Parser(argparse.ArgumentParser):
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
         self.given = sys.argv[1:] if args is None else args
+        self.values: dict[str, Any] = {}
         return super().parse_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:
@@ -50,6 +51,15 @@ class Parser(argparse.ArgumentParser):
         what = "there is no command" if isinstance(action, argparse._SubParsersAction) else "it cannot be"
         instead = did_you_mean(value, map(str, action.choices))
         raise argparse.ArgumentError(action, f"{what} {value!r}{instead}")
+
+
+class Once(argparse._StoreAction):
+    """Stores the value of an option, and refuses a second one, which argparse takes in silence."""
+
+    def __call__(self, parser: Any, namespace: argparse.Namespace, values: Any, option: str | None = None) -> None:
+        if option and parser.values.setdefault(self.dest, values) != values:
+            raise argparse.ArgumentError(self, f"it is given twice, as {parser.values[self.dest]} and as {values}")
+        super().__call__(parser, namespace, values, option)
 
 
 class Help(argparse.RawDescriptionHelpFormatter):
@@ -116,6 +126,7 @@ def command_parser(name: str) -> Parser:
         epilog=module.EXAMPLES.strip("\n"),
         formatter_class=Help,
     )
+    parser.register("action", None, Once)
     module.add_options(parser)
     _add_messages(parser)
     return parser

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+from itertools import chain
 
 import pytest
 from commands import WORDS
@@ -126,8 +127,8 @@ def test_errors_name_the_line_of_the_file(cli, model, tmp_path):
 
 def test_a_run_goes_on_only_as_it_began(cli, model, tmp_path):
     path, _ = text(tmp_path)
-    command = ("align", str(path), "--model", model, "--output", f"{tmp_path}/out/", "--workers", "1",
-               "--block-size", "9")  # fmt: skip
+    begun = {"--model": model, "--output": f"{tmp_path}/out/", "--workers": "1", "--block-size": "9"}
+    command = ("align", str(path), *chain(*begun.items()))
     assert cli(*command)[0] == 0
     whole = {name: (tmp_path / "out" / name).read_bytes() for name in parts_of(tmp_path / "out")}
     (tmp_path / "out" / "part-000002.pharaoh").unlink()
@@ -141,7 +142,7 @@ def test_a_run_goes_on_only_as_it_began(cli, model, tmp_path):
         (("--block-size", "8"), "block_size=9"),
         (("--model", "core"), "its model is"),
     ):
-        code, _, err = cli(*command, *more)
+        code, _, err = cli("align", str(path), *chain(*(begun | dict([more])).items()))
         assert code == 2 and says in err and "--no-resume" in err
     content = path.read_text()
     os.utime(path, (1, 1))
@@ -209,7 +210,8 @@ def test_mistakes(cli, model, tmp_path, monkeypatch):
     assert code == 2 and "pip install 'jacana-torch[ray]'" in err
 
 
-def test_a_full_disk_leaves_whole_parts_alone(cli, model, tmp_path):
+def test_a_full_disk_leaves_whole_parts_alone(cli, model, tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # Python would leave modules cut short
     path, out = tmp_path / "x.txt", tmp_path / "out"
     path.write_text("".join(f"{source}\t{target}\n" for source, target in PAIRS * 25))
     command = ("align", str(path), "--model", model, "--output", f"{out}/", "--block-size", "400")

@@ -48,6 +48,19 @@ def test_a_value_that_looks_like_an_option_is_no_unknown_option(cli):
     assert "the following arguments are required" in cli("convert", "--skip")[2]  # an abbreviation
 
 
+@pytest.mark.parametrize(
+    "line, says",
+    [
+        ("align --model core -m standard", "-m/--model: it is given twice, as core and as standard"),
+        ("evaluate --rounds 10 a b --rounds=20", "--rounds: it is given twice, as 10 and as 20"),
+    ],
+)
+def test_a_second_value_is_refused_unless_it_is_the_same(cli, line, says):
+    code, out, err = cli(*line.split())
+    assert (code, out) == (2, "") and says in err and "Traceback" not in err
+    assert command_parser("align").parse_args(["-m", "core", "--model", "core"]).model == "core"
+
+
 def test_a_list_may_also_be_given_one_by_one():
     serve, annotate = command_parser("serve"), command_parser("annotate")
     assert serve.parse_args(["-m", "core", "--model", "a", "b"]).model == ["core", "a", "b"]
