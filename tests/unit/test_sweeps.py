@@ -59,7 +59,7 @@ def test_two_jobs_of_a_launcher_end_in_the_table_of_two_jobs_in_a_row(launcher, 
         pytest.skip("there is no Slurm here")
     rows, out, err = swept(folder, launcher, f"+launcher={launcher}", "trainer.l2=1,4")
     assert rows == plain and [row["trainer.l2"] for row in rows] == ["1", "4"]
-    assert sorted(out) == [f"{launcher}/0", f"{launcher}/1"]
+    assert sorted(out) == [str(folder / launcher / number) for number in "01"]
     best = max(rows, key=lambda row: float(row["f1"]))
     ranked = [
         line.split() for line in err.splitlines() if line.split()[1:2] == [f"trainer.l2={best['trainer.l2']}"]
