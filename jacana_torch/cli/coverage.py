@@ -39,6 +39,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-m", "--model", metavar="NAME|DIR", help="a model of `jacana-torch models`, or a directory"
     )
+    parser.add_argument("--style", metavar="S", help="the convention to align by, of a model that has several")
     parser.add_argument("--each", action="store_true", help="write a JSON record for each pair instead")
     parser.add_argument("--json", action="store_true", help="write the figures as JSON")
     parser.add_argument("--rounds", type=int, default=10_000, metavar="N", help="of the intervals (10000)")
@@ -52,9 +53,9 @@ def run(arguments: argparse.Namespace) -> int:
         raise ConfigError(f"--fail-under {least:g}: a percentage from 0 to 100")
     pairs = _pairs(arguments)
     from ..differences.covering import corpus_coverage
-    from .loading import chosen_model
+    from .loading import chosen
 
-    found = corpus_coverage(pairs, chosen_model(arguments.model), arguments.rounds, arguments.seed)
+    found = corpus_coverage(pairs, chosen(arguments.model, arguments.style), arguments.rounds, arguments.seed)
     if arguments.each:
         for one in found.each:
             sys.stdout.write(json.dumps(one.to_dict(), ensure_ascii=False) + "\n")

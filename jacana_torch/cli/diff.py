@@ -35,6 +35,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-m", "--model", metavar="NAME|DIR", help="a model of `jacana-torch models`, or a directory"
     )
+    parser.add_argument("--style", metavar="S", help="the convention to align by, of a model that has several")
     parser.add_argument("--format", choices=FORMATS, default="text", help="(text)")
     parser.add_argument("--json", action="store_const", const="json", dest="format", help="--format json")
     parser.add_argument("--html", action="store_const", const="html", dest="format", help="--format html")
@@ -59,9 +60,9 @@ def run(arguments: argparse.Namespace) -> int:
     old, new, title = _files(arguments.files)
     texts = _read(old), _read(new)
     from ..differences import diff
-    from .loading import chosen_model
+    from .loading import chosen
 
-    found = diff(*texts, chosen_model(arguments.model), case=arguments.case, space=arguments.space)
+    found = diff(*texts, chosen(arguments.model, arguments.style), case=arguments.case, space=arguments.space)
     color = arguments.color == "always" or (arguments.color == "auto" and not arguments.output and _on_terminal())
     if arguments.format == "json":
         text = json.dumps(found.to_dict(), ensure_ascii=False, allow_nan=False) + "\n"

@@ -44,6 +44,14 @@ def chosen_model(model: str | None) -> str:
     return model
 
 
+def chosen(model: str | None, style: str | None) -> Model | str:
+    """Return the model that was named, or else the best that can run here: by name, if no style is asked for."""
+    from ..model import persist
+
+    name = chosen_model(model)
+    return name if style is None else persist.load(name, style=style)
+
+
 @dataclass
 class Aligning:
     """Everything that is done to a batch. It pickles without the model: a spawned process loads its own."""

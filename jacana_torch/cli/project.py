@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from ..errors import ConfigError, CorpusError, PairError
 
 if TYPE_CHECKING:
+    from ..model.model import Model
     from ..projection import Projected
     from ..tasks.spans import Record
     from ..types import Sentence
@@ -36,6 +37,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-m", "--model", metavar="NAME|DIR", help="a model of `jacana-torch models`, or a directory"
     )
+    parser.add_argument("--style", metavar="S", help="the convention to align by, of a model that has several")
     parser.add_argument(
         "--least", type=float, default=0.0, metavar="P", help="drop spans with less confidence (0)"
     )
@@ -43,6 +45,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from ..model import persist
     from ..tasks.spans import chunks, format_of, read
     from .loading import chosen_model
 
@@ -54,7 +57,12 @@ def run(arguments: argparse.Namespace) -> int:
         raise ConfigError("a DocBin is binary: name a file, --output FILE.spacy")
     records = read(arguments.spans, form)
     targets = _targets(records, arguments.spans, arguments.targets)
-    content = chunks(_projected(records, targets, chosen_model(arguments.model), arguments.least), to)
+    content = chunks(
+        _projected(
+            records, targets, persist.load(chosen_model(arguments.model), style=arguments.style), arguments.least
+        ),
+        to,
+    )
     if arguments.output:
         from ..resources.store import write_whole
 
@@ -85,17 +93,16 @@ def _targets(records: list[Record], name: str, targets: str | None) -> list[Sent
 
 
 def _projected(
-    records: list[Record], targets: list[Sentence], model: str, least: float
+    records: list[Record], targets: list[Sentence], model: Model, least: float
 ) -> Iterator[tuple[Record, Sentence, list[Projected]]]:
     from dataclasses import replace
 
-    from ..model import persist
     from ..types import Alignment, Sentence, SentencePair
 
     pairs = []
     for record, target in zip(records, targets, strict=True):
         pairs.append(SentencePair(Sentence(record.sentence.tokens), Sentence(target.tokens)))
-    found = persist.load(model).align_stream(pairs, on_error="yield")
+    found = model.align_stream(pairs, on_error="yield")
     for number, (record, target, alignment) in enumerate(zip(records, targets, found, strict=True), start=1):
         if not isinstance(alignment, Alignment):
             raise PairError(alignment.reason, number)

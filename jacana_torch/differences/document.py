@@ -161,7 +161,7 @@ def loaded(model: Model | str | None) -> tuple[Model, str]:
     from ..model.model import Model
 
     if isinstance(model, Model):
-        return model, type(model.aligner).__name__
+        return model, model.origin.named if model.origin is not None else type(model.aligner).__name__
     name = model if model is not None else persist.best_and_skipped()[0]
     return persist.load(name), str(name)
 

@@ -93,6 +93,12 @@ class Origin:
     name: str
     config: Mapping[str, Any]
     signature: Mapping[str, Any] = field(default_factory=dict)
+    style: str | None = None  # that it was asked to align by
+
+    @property
+    def named(self) -> str:
+        """The name with the style that was asked for."""
+        return self.name if self.style is None else f"{self.name}, style {self.style}"
 
 
 @dataclass(repr=False)

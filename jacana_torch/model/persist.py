@@ -14,6 +14,7 @@ import logging
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -117,6 +118,8 @@ def _styled(model: Model, style: str | None) -> Model:
             aligner.choose(style)
         except ConfigError as error:
             raise ConfigError(f"{name}{error}") from None
+        if model.origin is not None:
+            model.origin = replace(model.origin, style=style)
     return model
 
 

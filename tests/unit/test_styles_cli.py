@@ -89,12 +89,28 @@ def test_commands_take_a_style(model, root, capsys):
     assert main(["view", str(root / "pair.txt"), *given, "full", "-o", str(root / "page.html")]) == 0
 
 
+def test_what_links_are_for_takes_a_style(model, root, capsys):
+    """Of a corpus in which words are replaced by others, a convention that links equal words alone covers less."""
+    found = {}
+    for style in ("full", "sparing"):
+        assert main(["coverage", str(root / "one.jsonl"), "--json", "--model", str(model), "--style", style]) == 0
+        found[style] = json.loads(capsys.readouterr().out)
+    assert found["sparing"]["coverage"] < found["full"]["coverage"]
+    assert "model:model, style full|" in found["full"]["signature"]
+
+
 @pytest.mark.parametrize(
-    "command", [["align", "pair.txt"], ["explain", "a b", "a"], ["view", "pair.txt"], ["serve", "--port", "0"]]
-)
+    "command",
+    [
+        ["align", "pair.txt"], ["explain", "a b", "a"], ["view", "pair.txt"], ["serve", "--port", "0"],
+        ["diff", "pair.txt", "other.txt"], ["coverage", "pair.txt"], ["project", "spans.jsonl", "other.txt"],
+    ],
+)  # fmt: skip
 def test_a_style_that_a_model_lacks_is_a_mistake(command, model, root, capsys, monkeypatch):
     monkeypatch.chdir(root)
     (root / "pair.txt").write_text("a b\ta\n")
+    (root / "other.txt").write_text("a\n")
+    (root / "spans.jsonl").write_text('{"text": "a b", "spans": [{"start": 0, "end": 1, "label": "L"}]}\n')
     assert main([*command, "--model", str(model), "--style", "spring"]) == 2
     assert (
         "model: there is no style 'spring'; did you mean sparing? There are full, sparing"
