@@ -143,7 +143,9 @@ def test_an_encoder_of_rate_0_runs_once_and_does_not_change(encoder, monkeypatch
     monkeypatch.setattr(
         Contextual,
         "read",
-        lambda self, windows, sizes, read=Contextual.read: runs.extend(sizes) or read(self, windows, sizes),
+        lambda self, windows, sizes, *finely, read=Contextual.read: (
+            runs.extend(sizes) or read(self, windows, sizes)
+        ),
     )
     made.fit(TRAINING)
     assert len(runs) == len(TRAINING)
@@ -158,7 +160,9 @@ def test_the_output_of_a_frozen_encoder_is_cached_until_another_runs(encoder, mo
     monkeypatch.setattr(
         Contextual,
         "read",
-        lambda self, windows, sizes, read=Contextual.read: runs.extend(sizes) or read(self, windows, sizes),
+        lambda self, windows, sizes, *finely, read=Contextual.read: (
+            runs.extend(sizes) or read(self, windows, sizes)
+        ),
     )
     monkeypatch.setattr(networks, "CACHE", EncoderCache())
     settings = {"encoder": encoder, "rank": 0, "views": 2}

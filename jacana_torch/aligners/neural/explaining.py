@@ -101,7 +101,7 @@ def occlusions(neural: Neural, pairs: Sequence[SentencePair], titles: Titles) ->
     networks = neural.ready()
     for start in range(0, len(pairs), AT_A_TIME):
         prepared = neural.prepared(pairs[start : start + AT_A_TIME])
-        readings = neural.readings(prepared.inputs)
+        readings = neural.readings(prepared.inputs, finely=True)
         found: list[Occluded | None] = [None] * len(prepared.sizes)
         for k, (place, inputs) in enumerate(zip(prepared.full, prepared.inputs, strict=True)):
             encoded = [reading[k : k + 1] for reading in readings]

@@ -155,13 +155,11 @@ class Mixed:
     # Alignment
 
     def align(self, pairs: Sequence[SentencePair]) -> list[Alignment]:
-        out = []
-        for network, linear in zip(*self._both(pairs), strict=True):
-            if network.size:
-                out.append(alignment_of(self.combination.combine(network, linear), self.combination.threshold))
-            else:
-                out.append(Alignment(*network.shape))
-        return out
+        combined, threshold = self.combination.combine, self.combination.threshold
+        networks, linear = self._both(pairs)
+        found = [combined(*both) if both[0].size else both[0] for both in zip(networks, linear, strict=True)]
+        found = self.network.settled(pairs, found, threshold, lambda k, one: combined(one, linear[k]))
+        return [alignment_of(one, threshold) if one.size else Alignment(*one.shape) for one in found]
 
     def explain(self, pairs: Sequence[SentencePair], symmetrize: object = None) -> Iterator[Explanation]:
         """Explain the log-odds of links by both parts. There is nothing to symmetrize."""

@@ -5,7 +5,7 @@ The network reads the columns of feature families and, with an encoder, contextu
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, ClassVar
@@ -17,6 +17,7 @@ from torch import Tensor
 from ...crf.arrays import usable_device
 from ...crf.states import POLICIES
 from ...encoders import checkpoint
+from ...encoders.eight_bits import in_eight_bits, known, quick, quick_halves
 from ...encoders.pieces import READINGS
 from ...errors import ConfigError, ModelError, PairError
 from ...features.featureset import Families, FeatureSet
@@ -33,9 +34,11 @@ if TYPE_CHECKING:
     from ...explain import Explanation
 
 JUDGES = ("chains", "cells", "both")
+NEAR = 0.01  # of the threshold: what 8 bits do not settle
 LARGEST_PAIR = 1_000_000  # cells; the network holds some hundred numbers for each
 _Layers = Annotated[Sequence[Annotated[int, Within(-1000, 1000)]], Items()]
 _BelowOne = Annotated[float, Within(0, below=1)]
+_Map = Callable[[int, np.ndarray], np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -66,7 +69,8 @@ class Neural:
     `batch_pairs`, `batch_cells`  the most that a batch holds, and so many times more of processes that train
                   together; a larger pair is a batch by itself.
     `patience`    training ends after so many epochs without a better F1 on dev, and keeps the best epoch's
-    weights. `mixed`       run the encoder in half precision; null: if that is faster on this device. `judge`,
+    weights. `mixed`       run the encoder in half precision; null: if that is faster on this device, and when
+                  aligning on a CPU in 8 bits, if that is faster still (encoders/eight_bits.py). `judge`,
     `threshold`  cells above the threshold are links, by the mean posterior of both "chains", by the
                   probability of the "cells" by themselves, or by the mean of "both". "cells" suits corpora whose
                   words have many links each.
@@ -192,7 +196,7 @@ class Neural:
 
     def align(self, pairs: Sequence[SentencePair]) -> list[Alignment]:
         """Link the cells above the threshold."""
-        found = self.probabilities(pairs)
+        found = self.settled(pairs, self.probabilities(pairs), self.threshold)
         return [alignment_of(one, self.threshold) if one.size else Alignment(*one.shape) for one in found]
 
     def prepared(self, pairs: Sequence[SentencePair]) -> Prepared:
@@ -208,8 +212,20 @@ class Neural:
             out[place] = alignment_of(found, self.threshold)
         return out
 
-    def probabilities(self, pairs: Sequence[SentencePair]) -> list[np.ndarray]:
-        """[M, N] the probability of a link in each cell of each pair."""
+    def settled(
+        self, pairs: Sequence[SentencePair], found: list[np.ndarray], threshold: float, combine: _Map | None = None
+    ) -> list[np.ndarray]:
+        """Compute probabilities [M, N] that were found in 8 bits again, of pairs with a cell near the threshold;
+        `combine` maps the number of a pair and the network's probabilities to those."""
+        close = [k for k, one in enumerate(found) if one.size and np.abs(one - threshold).min() < NEAR]
+        if not close or all(n.contextual is None or n.contextual.coarse is None for n in self.ready()):
+            return found
+        again = zip(close, self.probabilities([pairs[k] for k in close], finely=True), strict=True)
+        finer = {k: one if combine is None else combine(k, one) for k, one in again}
+        return [finer.get(k, one) for k, one in enumerate(found)]
+
+    def probabilities(self, pairs: Sequence[SentencePair], finely: bool = False) -> list[np.ndarray]:
+        """[M, N] the probability of a link in each cell of each pair; `finely`: not in 8 bits."""
         out = [np.zeros((len(p.source), len(p.target))) for p in pairs]
         full = [k for k, one in enumerate(out) if one.size]
         if not full:
@@ -219,7 +235,7 @@ class Neural:
         for start in range(0, len(full), AT_A_TIME):
             places = full[start : start + AT_A_TIME]
             inputs = self._inputs([pairs[k] for k in places], projection)
-            for place, found in zip(places, self._probabilities(inputs), strict=True):
+            for place, found in zip(places, self._probabilities(inputs, finely), strict=True):
                 out[place] = found
         return out
 
@@ -235,12 +251,12 @@ class Neural:
         return inputs_of(pairs, self.columns, self.features, tokenizer, self.reading, projection)
 
     @torch.no_grad()
-    def _probabilities(self, inputs: Sequence[Inputs]) -> list[np.ndarray]:
+    def _probabilities(self, inputs: Sequence[Inputs], finely: bool = False) -> list[np.ndarray]:
         """[M, N] of each pair, averaged over the networks."""
         out: list[np.ndarray] = [np.zeros(0)] * len(inputs)
         if not inputs:
             return out
-        networks, of_encoders = self.ready(), self.readings(inputs)
+        networks, of_encoders = self.ready(), self.readings(inputs, finely)
         for places in batches([one.size for one in inputs], self.batch_pairs, self.batch_cells):
             batch = Batch.of([inputs[k] for k in places], self.columns, self.device)
             of_networks = []
@@ -276,27 +292,33 @@ class Neural:
         """Make encoders fast that are not trained any more."""
         for network in networks[: 1 if self.frozen else None]:  # all share a frozen encoder
             if network.contextual is not None:
-                network.contextual.fold()
+                eight = self.mixed is None and self.device == "cpu" and known(network.contextual.encoder)
+                network.contextual.fold(self._coarse if eight and quick(self.halves) else None)
+
+    def _coarse(self, encoder: torch.nn.Module) -> torch.nn.Module:
+        return in_eight_bits(encoder, checkpoint.tokenizer(str(self.encoder)), self.reading)
 
     @torch.no_grad()
-    def encoded(self, network: GridNetwork, inputs: Sequence[Inputs], keep: bool = False) -> list[Encoded]:
+    def encoded(
+        self, network: GridNetwork, inputs: Sequence[Inputs], keep: bool = False, finely: bool = False
+    ) -> list[Encoded]:
         """The output of a frozen encoder, from a cache if it is there; nothing of other encoders."""
         most = self.batch_pairs, self.batch_cells
         if not self.frozen:
             return []
         if network.contextual is not None and network.contextual.folded:  # its output differs by rounding
-            return read(network, inputs, *most)
+            return read(network, inputs, *most, finely)
         settings = (self.encoder, self.layers, self.reading, self.rank, self.halves, self.device)
         return encoded(network, inputs, most, settings, keep)
 
-    def readings(self, inputs: Sequence[Inputs]) -> list[list[Encoded]]:
+    def readings(self, inputs: Sequence[Inputs], finely: bool = False) -> list[list[Encoded]]:
         """What the encoder of each network puts out for each pair; nothing without an encoder."""
         networks = self.ready()
         if self.encoder is None:
             return [[] for _ in networks]
         if self.frozen:
-            return [self.encoded(networks[0], inputs)] * len(networks)
-        return [read(network, inputs, self.batch_pairs, self.batch_cells) for network in networks]
+            return [self.encoded(networks[0], inputs, finely=finely)] * len(networks)
+        return [read(network, inputs, self.batch_pairs, self.batch_cells, finely) for network in networks]
 
     def _made(self) -> list[GridNetwork]:
         """Make the networks, with the weights that were kept."""
@@ -375,14 +397,3 @@ def alignment_of(probabilities: np.ndarray, threshold: float) -> Alignment:
     confidence = dict(zip(links, probabilities[rows, columns].tolist(), strict=True))
     decided = np.minimum(np.where(linked, probabilities, 1 - probabilities), 1.0)  # means can exceed 1 by rounding
     return trusted(m, n, frozenset(links), confidence=confidence, score=float(np.log(decided).sum() / m))
-
-
-def quick_halves(device: str) -> bool:
-    """Whether the device multiplies bfloat16 faster than float32; without hardware for it, it is much slower."""
-    import torch
-
-    if device.startswith("cuda"):
-        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
-    # Private functions, which not every version of torch has.
-    asked = (getattr(torch.cpu, f"_is_{unit}_supported", None) for unit in ("amx_tile", "avx512_bf16"))
-    return device == "cpu" and any(ask() for ask in asked if ask is not None)
