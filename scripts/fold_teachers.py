@@ -9,6 +9,7 @@ Before that, its network is trained on MTRef, without the pairs that share sente
 Wiki. Of the model --start it has the encoder's adapters alone: experiment=neural_pretrain trains them on MTRef and
 Wiki, and experiment=neural leaves them as they are. So no part of a teacher has seen the fold.
 
+FOLDER/CORPUS.majority.jsonl has the links of most teachers: for models that no fold scores.
 With --unseen, one teacher that has seen nothing of the corpus serves all folds: FOLDER/CORPUS.unseen.jsonl.
 FOLDER/CORPUS.held_out.jsonl is what each teacher makes of its own fold. Their scores are printed.
 """
@@ -20,6 +21,7 @@ import logging
 import os
 import random
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -53,8 +55,8 @@ PRETRAINED_ON = 2000  # pairs
 SETTINGS = {  # fewer epochs and less exact chains than experiment=neural; weights that suit training with glosses
     "aligner.network.epochs": 4,
     "trainer.tolerance": 1e-5,
-    "aligner.weights": [0.8, 0.3],
-    "aligner.bias": -0.2,
+    "aligner.weights": [0.7, 0.3],
+    "aligner.bias": 0.0,
 }
 GLOSSES = Glosses(share=0.4, longest=14, weight=0.6)
 MODEL = {"_target_": "jacana_torch.model.model.Model"}
@@ -167,6 +169,7 @@ def teachers(options: argparse.Namespace) -> None:
         own = gold[corpus]
         others = [example for name in CORPORA if name != corpus for example in gold[name]]
         found: dict[int, Alignment] = {}
+        votes: list[list[Alignment]] = []
         for name, rest, test in parts(corpus, len(own), options.unseen):
             teacher = replace(aligner, linear=build(config["aligner"]["linear"], Bidirectional))
             teacher.network.restore(begun)
@@ -175,9 +178,27 @@ def teachers(options: argparse.Namespace) -> None:
             print(f"{name}: {line([own[k] for k in test], [found[k] for k in test])}", flush=True)
             labels = teacher.align([example.pair for example in unlabelled])
             write(options.folder, name, unlabelled, labels)
+            votes.append(labels)
+        if not options.unseen:
+            write(
+                options.folder,
+                f"{corpus}.majority",
+                unlabelled,
+                [majority(one) for one in zip(*votes, strict=True)],
+            )
         ordered = [found[k] for k in range(len(own))]
         print(f"{corpus}: {line(own, ordered)}", flush=True)
         write(options.folder, f"{corpus}.held_out", own, ordered)
+
+
+def majority(alignments: Sequence[Alignment]) -> Alignment:
+    """Return the links of more than half of the alignments, with their mean confidence; without a link it is 0."""
+    counts = Counter(link for one in alignments for link in one.sure)
+    links = [link for link, count in counts.items() if 2 * count > len(alignments)]
+    confidence = {
+        link: sum(one.confidence.get(link, 0.0) for one in alignments) / len(alignments) for link in links
+    }
+    return replace(alignments[0], sure=frozenset(links), confidence=confidence, score=None)
 
 
 def parts(corpus: str, size: int, unseen: bool) -> Iterator[tuple[str, list[int], list[int]]]:

@@ -171,7 +171,7 @@ def in_domain(
             aligned = [found[words_of(one)] for one in examples]
             row = {
                 "corpus": corpus,
-                "how": f"jacana-torch {' '.join(command)}",
+                "how": own.get("measured_by", {}).get(corpus, f"jacana-torch {' '.join(command)}"),
                 **scores(examples, aligned, "sure"),
             }
             kept[key] = {"recipe": recipe, "row": row}

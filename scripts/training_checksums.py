@@ -22,12 +22,11 @@ from jacana_torch.train import data
 from jacana_torch.train.run import CHECKSUM
 from jacana_torch.util import conf
 
-# Experiments that trained each model: the network of `neural` started from neural_pretrain.
+# Experiments that trained each model.
 TRAINED_BY = {
     "core": ["shipped_core"],
     "standard": ["shipped_standard"],
     "syntactic": ["shipped_syntactic"],
-    "neural": ["neural", "neural_pretrain"],
 }
 
 
