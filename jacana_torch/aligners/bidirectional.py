@@ -269,11 +269,11 @@ class Bidirectional:
         self.forward.restore(parts["forward"])
         self.backward.restore(parts["backward"])
         self.combination = Combination.restored(state)
-        if "forward.styles" in state:
+        if "forward.styles" in state and isinstance(self.forward, Crf):
             self.combinations = {SHARED: self.combination}
-            for style in self.styles:
+            for style in self.forward.deviations:
                 self.combinations[style] = Combination.restored(state, style)
-            self.choose(None)
+            self.combination = self.combinations.get(self.forward.style or SHARED, self.combination)
 
     def check_columns(self) -> None:
         """Raise ConfigError unless the columns of both directions are those of their families."""

@@ -387,7 +387,9 @@ class Crf:
         if "styles" in state:
             styles = words_in(state, "styles")
             deviations = numbers_in(state, "deviations", len(set(styles)), len(names))
-            self._take(names, styles, np.concatenate([weights[None], deviations]).reshape(-1))
+            self._chosen, self.deviations = None, dict(zip(dict.fromkeys(styles), deviations, strict=True))
+            if self.style in self.deviations:
+                self.weights = weights + self.deviations[self.style]
 
     def check_columns(self, others: Sequence[str] = ()) -> None:
         """Raise ConfigError unless the columns are those of the families, and `others`; none may be missing."""
