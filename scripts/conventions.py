@@ -1,17 +1,22 @@
-"""Cross-validate one model of several conventions against models of one corpus each, and print Markdown.
+"""Cross-validate one model of several conventions on MSR and Edinburgh, and print Markdown.
 
-    python scripts/conventions.py standard core --l2-style 4,12
+    python scripts/conventions.py experiment=shipped_standard --silver FOLDER # as `jacana-torch train`
 
-Each fold of MSR and Edinburgh is aligned by a model that was trained on their other folds and on all of the
-other corpora: MTRef without the pairs that share sentences with Edinburgh, and `--wiki` pairs of Wiki of at most
-40 words a side. Pairs of MSR that `data=conventions` drops are scored, and trained on by no model. *alone* is a
-model of the corpus, *pooled* one of MSR and Edinburgh without styles. The combination of both directions is learnt
-from the other held-out folds. `--dev` scores a file of `$JACANA_DATA`, all links, by every style as well: both
-halves are calibrated on each other, and the model is that of the first fold.
+`data.styles` must name the conventions `msr` and `edinburgh`. Each fold of these corpora, as `cv=5` draws them,
+is aligned by a model that was trained on their other folds and on all of the other corpora, without the pairs
+that share sentences with MSR or Edinburgh. Pairs of MSR that `data.drop_ids` names are scored, and trained on by
+no model; nor is what is made of a held-out pair. The folds are aligned by both styles and by the shared weights.
+The combination of both directions is learnt from the other held-out folds, of the corpus that the style is of.
 
-`--glosses` adds so many pairs of WordNet's glosses that begin alike, which change the shared weights, as made
-pairs of the shipped models do. The last table then has links between unlike words of glosses (`unrelated.py`), by
-the model of the first fold, calibrated on its held-out pairs.
+Pairs that a model has aligned (`data.augment.makers`, the class `Labelled`) need a teacher that has not seen the
+scored fold, though it may have seen the other corpus: FOLDER holds them as msr.fold0.jsonl and so on
+(`fold_teachers.py`), and models are trained for each scored corpus. Without `--silver` these pairs are left out.
+
+`--dev` scores files of `$JACANA_DATA`, all links, by every style: both halves are calibrated on each other, and
+the model is that of the first fold. `--without CORPUS` leaves `msr` or `edinburgh` out of training, and scores it
+by the other's style and calibration. The last table has links between unlike words of glosses (`unrelated.py`)
+and the correlation with judgements (`similarity.py`), by the model of the first fold, calibrated on its held-out
+pairs.
 """
 
 from __future__ import annotations
@@ -22,59 +27,137 @@ import os
 import random
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
-from itertools import islice
+from dataclasses import dataclass, replace
+from itertools import chain, product
 from pathlib import Path
 
 import numpy as np
 from outcome import outcome
 from shared_sentences import sentences
+from similarity import SETS, correlation
+from similarity import read as judged
 from unrelated import definitions, drawn, unlike_links
+from validation import Validation
 
 from jacana_torch import corpora
 from jacana_torch.aligners.base import styles_of
 from jacana_torch.aligners.bidirectional import Bidirectional
 from jacana_torch.aligners.calibration import Sample, best_threshold, fitted, sampled
 from jacana_torch.aligners.crf import Crf
-from jacana_torch.aligners.posterior import Combination
+from jacana_torch.aligners.posterior import SHARED, Combination
 from jacana_torch.crf.objective import Objective, prior
+from jacana_torch.crf.states import readings
+from jacana_torch.errors import ConfigError
 from jacana_torch.evaluate import Counts, Score
-from jacana_torch.model.model import Model
+from jacana_torch.evaluate.calibration import reliability
 from jacana_torch.optimize.minimise import minimise
-from jacana_torch.train.augment.glosses import Glosses
-from jacana_torch.train.compose import composed
+from jacana_torch.train import data as dataset
+from jacana_torch.train.augment import Augmentation
+from jacana_torch.train.augment.labelled import Labelled
 from jacana_torch.train.loop import folds
-from jacana_torch.types import Example
-from jacana_torch.util import conf
+from jacana_torch.types import Alignment, Example
 from jacana_torch.util.build import build
 
-SCORED, FOLDS, LONGEST = ("msr", "edinburgh"), 5, 40
+SCORED, FOLDS = ("msr", "edinburgh"), 5
+CANDIDATE = 0.01
 ROOT = Path(os.environ.get("JACANA_DATA", "."))
-Chains = dict[str, Crf]
 log = logging.getLogger("conventions")
 
 
-def read(wiki: int, glosses: int) -> tuple[list[Example], list[bool], set[str]]:
-    """Return the pairs of all corpora with styles and weights, whether each may be trained on, and dropped ids."""
-    data = conf.read(conf.conf_directory() / "data" / "conventions.yaml")
+@dataclass
+class Pairs:
+    """All pairs that some model is trained on or scored on, annotated.
+
+    `parent` is the pair that a made pair is made of, or the pair's own number; -1 if there is none.
+    `held` [folds, n] says which pairs are held out, `usable` [n] whether a pair may be trained on. `silver`
+    has the links of labelled pairs, by corpus and fold.
+    """
+
+    examples: list[Example]
+    parent: np.ndarray
+    held: np.ndarray
+    usable: np.ndarray
+    silver: dict[str, list[dict[int, Alignment]]]
+
+    def counts(self, fold: int, without: str | None) -> np.ndarray:
+        """Return how much each pair counts for the model of a fold."""
+        out = np.array([example.weight for example in self.examples])
+        of_pair = self.parent >= 0
+        out[of_pair] *= self.usable[self.parent[of_pair]] & ~self.held[fold][self.parent[of_pair]]
+        own = [self.examples[k if parent < 0 else parent].style for k, parent in enumerate(self.parent)]
+        return np.where([style == without for style in own], 0.0, out)
+
+
+def read(validation: Validation, silver: Path | None, scored: Sequence[str], unseen: str) -> Pairs:
+    """Read the corpora of an experiment, and make the pairs that it makes.
+
+    `silver` is as `taught` reads it, for each of the corpora `scored`.
+    """
+    run, found, known = validation.run, list[Example](), set[str]()
+    data = run.cfg["data"]
     dropped = {line for file in data["drop_ids"] for line in (ROOT / file).read_text().split()}
-    known, found = set[str](), list[Example]()
-    for file, style, weight in zip(data["train"], data["styles"], data["weights"], strict=True):
-        own = [replace(e, style=style, weight=float(weight)) for e in corpora.read(str(ROOT / file))]
-        if style in SCORED:
-            known.update(text for example in own for text in sentences(example.pair))
-        else:
-            own = [e for e in own if e.pair.id not in dropped and known.isdisjoint(sentences(e.pair))]
-        if style == "wiki":
-            own = [e for e in own if max(len(e.pair.source), len(e.pair.target)) <= LONGEST]
-            own = [own[k] for k in np.random.default_rng(1).permutation(len(own))[:wiki]]
-        found += own
-    made = Glosses(longest=14).make(found, random.Random(1)) if glosses else ()
-    found += [replace(example, weight=0.6) for example in islice(made, glosses)]
-    return found, [example.pair.id not in dropped for example in found], dropped
+    whole = dataset.load({**data, "drop_ids": []}).train
+    for style in SCORED:
+        own = [example for example in whole if example.style == style]
+        if not own:
+            raise ConfigError(f"data.styles={data['styles']}: name the corpora of {' and '.join(SCORED)}")
+        known.update(text for example in own for text in sentences(example.pair))
+    for example in whole:
+        if example.style in SCORED:
+            found.append(example)
+        elif example.pair.id not in dropped and known.isdisjoint(sentences(example.pair)):
+            found.append(example)
+    labelled, makers = [], {}
+    config = data["augment"] or {"makers": {}}
+    for name, maker in config["makers"].items():
+        made = None if maker is None else build(maker)
+        makers[name] = None if isinstance(made, Labelled) else maker
+        labelled += [made] if isinstance(made, Labelled) else []
+    real = len(found)
+    if any(makers.values()):
+        augmentation: Augmentation = build({**config, "makers": makers})
+        found = augmentation(found, list)
+    number = {example.group: k for k, example in enumerate(found[:real])}
+    parent = [number.get(example.group, -1) if example.group else k for k, example in enumerate(found)]
+    links: dict[str, list[dict[int, Alignment]]] = {corpus: [{} for _ in range(FOLDS)] for corpus in scored}
+    for maker in labelled if silver is not None else ():
+        assert silver is not None
+        files = {
+            corpus: [silver / f"{corpus}.{unseen or f'fold{k}'}.jsonl" for k in range(FOLDS)] for corpus in scored
+        }
+        for example, golds in taught(maker, files, real):
+            for corpus, fold in product(scored, range(FOLDS)):
+                links[corpus][fold][len(found)] = golds[corpus][fold]
+            parent.append(-1)
+            found.append(example)
+    ready = run.model.prepare([example.pair for example in found])
+    found = [replace(example, pair=pair) for example, pair in zip(found, ready, strict=True)]
+    held = np.zeros((FOLDS, len(found)), dtype=bool)
+    for style in SCORED:
+        places = np.array([k for k in range(real) if found[k].style == style])
+        for fold, (_, test) in enumerate(folds(len(places), FOLDS, run.cfg["seed"])):
+            held[fold, places[test]] = True
+    return Pairs(found, np.array(parent), held, np.array([e.pair.id not in dropped for e in found]), links)
 
 
-class Corpora:
+def taught(
+    maker: Labelled, files: dict[str, list[Path]], pairs: int
+) -> list[tuple[Example, dict[str, list[Alignment]]]]:
+    """Return pairs that the teachers of all folds have aligned, and the links of each."""
+    read = {file: {e.pair.id: e for e in corpora.read(str(file))} for file in chain.from_iterable(files.values())}
+    names = sorted(set.intersection(*map(set, read.values())), key=str)  # type: ignore[arg-type]
+    if maker.share is not None:
+        names = random.Random(maker.style).sample(names, min(len(names), round(maker.share * pairs)))
+    out = []
+    for name in names:
+        golds = {corpus: [read[file][name].gold for file in own] for corpus, own in files.items()}
+        first = next(iter(read.values()))[name]
+        example = replace(first, style=maker.style, weight=maker.weight, group=f"labelled {name}")
+        out.append((example, golds))
+    return out  # type: ignore[return-value]
+
+
+class Side:
     """The features of all pairs in one direction, and trainings on some of the pairs."""
 
     def __init__(self, chain: Crf, examples: Sequence[Example]) -> None:
@@ -84,23 +167,28 @@ class Corpora:
         self.places = [[k for k in order if examples[k].style == style] for style in dict.fromkeys(
             examples[k].style for k in order)]  # fmt: skip
 
-    def trained(self, counts: np.ndarray, styled: bool, l2_style: float) -> Crf:
+    def trained(self, counts: np.ndarray, links: dict[int, Alignment]) -> Crf:
         """Return a chain of the pairs that count; those of a style that has none are left out."""
-        made = replace(self.chain, names=[], weights=np.zeros(0))
-        parts = []
+        made, parts = replace(self.chain, names=[], weights=np.zeros(0)), []
         for part, places in zip(self.parts, self.places, strict=True):
+            gold = list(part.gold)
+            for k, place in enumerate(places):
+                if place in links:
+                    own = links[place].flip() if made.part == "backward" else links[place]
+                    gold[k] = readings(own, made._policies).paths
             if counts[places].any():
-                parts.append(part._replace(counts=counts[places], style=part.style if styled else None))
-        styles = self.styles if styled else []
-        widths = np.array([made.l2, *[l2_style] * len(styles)])
+                parts.append(part._replace(counts=counts[places], gold=gold))
+        used = sorted({part.style for part in parts} - {None})
+        parts = [part._replace(style=None if part.style is None else used.index(part.style)) for part in parts]
+        widths = np.array([made.l2, *[made.l2_style] * len(used)])
         l2 = np.outer(widths, prior(self.names, made.priors, {}, 1.0)[1]).reshape(-1)
         costs = {"cost_null": made.cost_null, "cost_link": made.cost_link}
         result = minimise(
-            Objective(parts, l2, costs, styles=len(styles)), np.zeros(len(l2)), tolerance=1e-5, noise=2e-7,
+            Objective(parts, l2, costs, styles=len(used)), np.zeros(len(l2)), tolerance=1e-5, noise=2e-7,
             curvature=float(l2.min()), history=100, scale=np.repeat(np.sqrt(made.l2 / widths), len(self.names)),
         )  # fmt: skip
         log.info("%s: loss %.2f after %d iterations", made.part, result.loss, result.iterations)
-        made._take(self.names, styles, result.x)
+        made._take(self.names, [self.styles[number] for number in used], result.x)
         return made
 
 
@@ -109,119 +197,156 @@ def calibrated(sample: Sample) -> Combination:
     return replace(found, threshold=best_threshold(sample, found))
 
 
-def counted(sample: Sample, others: Sequence[Sample]) -> np.ndarray:
-    """Return the counts of gold, predicted and correct links of each pair, as the other samples calibrate them."""
-    combination = calibrated(Sample.joined(others))
-    chosen = combination.combine(sample.forward, sample.backward) >= combination.threshold
-    pairs = int(sample.pair.max()) + 1
-    columns = (np.bincount(sample.pair, kind, pairs) for kind in (sample.gold, chosen, sample.gold & chosen))
-    return np.stack([*columns], 1).astype(np.int64)
+@dataclass
+class Judged:
+    """Counts of gold, predicted and correct links of pairs, and the probabilities of candidates."""
+
+    counts: np.ndarray
+    probability: np.ndarray
+    gold: np.ndarray
+
+    @classmethod
+    def of(cls, sample: Sample, combination: Combination) -> Judged:
+        probability = combination.combine(sample.forward, sample.backward)
+        chosen, pairs = probability >= combination.threshold, int(sample.pair.max()) + 1
+        columns = (np.bincount(sample.pair, kind, pairs) for kind in (sample.gold, chosen, sample.gold & chosen))
+        candidate = np.maximum(sample.forward, sample.backward) >= CANDIDATE
+        return cls(np.stack([*columns], 1).astype(np.int64), probability[candidate], sample.gold[candidate])
+
+    @classmethod
+    def crossed(cls, samples: Sequence[Sample], taught: Sequence[Sequence[Sample]]) -> list[Judged]:
+        """Judge each sample as the others of `taught` calibrate it."""
+        found = []
+        for k, sample in enumerate(samples):
+            others = [other for own in taught for n, other in enumerate(own) if n != k]
+            found.append(cls.of(sample, calibrated(Sample.joined(others))))
+        return found
 
 
-def halves(sample: Sample) -> list[Sample]:
-    return [sample.only(sample.pair % 2 == half) for half in (0, 1)]
+def row(corpus: str, style: str, judged: Sequence[Judged]) -> str:
+    score = Score.of(Counts(np.concatenate([one.counts for one in judged])))
+    error = reliability(
+        *(np.concatenate([getattr(one, name) for one in judged]) for name in ("probability", "gold"))
+    )
+    figures = (100 * value for value in (score.precision, score.recall, score.f1, score.exact, error.error))
+    return f"| {corpus} | {style} | {' | '.join(f'{figure:.2f}' for figure in figures)} |"
 
 
-def row(name: str, corpus: str, style: str, samples: Sequence[Sample]) -> str:
-    counts = [counted(one, [other for other in samples if other is not one]) for one in samples]
-    score = Score.of(Counts(np.concatenate(counts)))
-    figures = (100 * value for value in (score.precision, score.recall, score.f1, score.exact))
-    return f"| {name} | {corpus} | {style} | {' | '.join(f'{figure:.2f}' for figure in figures)} |"
+def other_corpora(validation: Validation, files: Sequence[str], most: int | None) -> dict[str, list[Example]]:
+    """Read the files of --dev, without the pairs that `data.drop_ids` names; all links count."""
+    unread = {e for file in validation.run.cfg["data"]["drop_ids"] for e in (ROOT / file).read_text().split()}
+    found: dict[str, list[Example]] = {}
+    for file in files:
+        own = [
+            e
+            for e in list(corpora.read(str(ROOT / file)))[:most]
+            if e.pair.id not in unread and e.gold is not None
+        ]
+        found[file] = []
+        for e, pair in zip(own, validation.run.model.prepare([e.pair for e in own]), strict=True):
+            assert e.gold is not None
+            gold = replace(e.gold, sure=frozenset(e.gold.all_links), possible=frozenset())
+            found[file].append(replace(e, pair=pair, gold=gold))
+    return found
 
 
-def report(experiment: str, given: argparse.Namespace) -> None:
-    config = composed(experiment)
-    aligner = build(config["aligner"], Bidirectional)
-    model = Model(aligner, build(config["annotate"]) if config["annotate"] else None)
-    examples, usable, unread = read(given.wiki, given.glosses)
-    ready = model.prepare([example.pair for example in examples])
-    examples = [replace(example, pair=pair) for example, pair in zip(examples, ready, strict=True)]
-    dev: dict[str, list[Example]] = {}
-    for file in given.dev:
-        dev[file] = []
-        own = [e for e in list(corpora.read(str(ROOT / file)))[: given.most] if e.pair.id not in unread]
-        for e, pair in zip(own, model.prepare([e.pair for e in own]), strict=True):
-            if e.gold is not None:
-                gold = replace(e.gold, sure=frozenset(e.gold.all_links), possible=frozenset())
-                dev[file].append(replace(e, pair=pair, gold=gold))
-    sides = {}
-    for part, flip in (("forward", False), ("backward", True)):
-        chain = replace(getattr(aligner, part), precision="float32")
-        sides[part] = Corpora(chain, [e.flip() for e in examples] if flip else examples)
-        log.info("%s: features of %d pairs", part, len(examples))
-    weight = np.array([example.weight * can for example, can in zip(examples, usable, strict=True)])
-    style = np.array([example.style for example in examples])
-    held = np.zeros((FOLDS, len(examples)), dtype=bool)
-    for corpus in SCORED:
-        places = np.flatnonzero(style == corpus)
-        for number, (_, test) in enumerate(folds(len(places), FOLDS, 1)):
-            held[number, places[test]] = True
-    unlike, glossed = drawn(definitions(), 1000, 1)["a common beginning"] if given.glosses else [], list[str]()
-    systems: dict[str, tuple[Sequence[str], float | None]] = {}
-    for corpus in SCORED:
-        systems[f"{corpus} alone"] = [corpus], None
-    systems["pooled"] = SCORED, None
-    for l2 in given.l2_style:
-        systems[f"styles, l2_style={l2:g}"] = sorted({*style} - {None}), l2
-    for name, (of, l2) in systems.items():
-        if given.only and not name.startswith(tuple(given.only)):
-            continue
-        found: dict[tuple[str, str], list[Sample]] = {}
-        for fold in range(FOLDS):
-            trained_on = np.array([one is None or one in of for one in style])
-            counts = np.where(trained_on & ~held[fold], weight, 0.0)
-            one, other = (side.trained(counts, l2 is not None, l2 or 1.0) for side in sides.values())
-            for corpus in of:
-                if corpus in SCORED:
-                    choose(one, other, corpus)
-                    own = [examples[k] for k in np.flatnonzero(held[fold] & (style == corpus))]
-                    found.setdefault((corpus, corpus), []).append(sampled(one, other, own))
-                    if fold == 0 and given.glosses:
-                        sample = found[corpus, corpus][0]
-                        aligner.forward, aligner.backward, aligner.combination = one, other, calibrated(sample)
-                        two = unlike_links(model, unlike, 0.8)
-                        glossed.append(
-                            f"| {experiment}, {name} | {corpus if l2 else ''} | {two[0]:.1f} | {two[1]:.1f} |"
-                        )
-            for file, own in dev.items() if fold == 0 and len(of) > 1 else ():
-                for by in ("", *one.styles):
-                    choose(one, other, by)
-                    found[file, by or "shared"] = halves(sampled(one, other, own))
-        for (corpus, by), samples in found.items():
-            sys.stdout.write(row(f"{experiment}, {name}", corpus, by if l2 else "", samples) + "\n")
-        sys.stdout.flush()
-    if glossed:
-        rows = "\n".join(glossed)
-        sys.stdout.write(f"\n| model | style | links of unlike words | ≥ 0.8 |\n|---|---|---:|---:|\n{rows}\n")
+def choose(sides: Sequence[Crf], style: str) -> None:
+    for side in sides:
+        side.choose(style if style in side.styles else None)
 
 
-def choose(one: Crf, other: Crf, style: str) -> None:
-    for chain in (one, other):
-        chain.choose(style if style in chain.styles else None)
+def meaning(validation: Validation, chains: Sequence[Crf], sample: Sample, style: str) -> str:
+    """Return a row of what a style makes of sentences that do not mean the same."""
+    model = validation.run.model
+    aligner = model.aligner
+    assert isinstance(aligner, Bidirectional)
+    aligner.forward, aligner.backward = chains
+    aligner.combination = calibrated(sample)
+    figures = list(unlike_links(model, drawn(definitions(), 1000, 1)["a common beginning"], 0.8))
+    figures += [correlation(model, *judged(ROOT, name)[:2]) for name in SETS]
+    return f"| {style} | {' | '.join(f'{figure:.1f}' for figure in figures)} |"
 
 
-def numbers(text: str) -> list[float]:
-    return list(map(float, text.split(",")))
+def report(given: argparse.Namespace) -> None:
+    validation = Validation([*given.overrides, "symmetrize=posterior", "trainer.precision=float32"])
+    aligner = validation.run.model.aligner
+    if not isinstance(aligner, Bidirectional) or not isinstance(aligner.forward, Crf):
+        raise ConfigError("conventions are those of chains: choose aligner=crf")
+    scored = [corpus for corpus in given.scored or SCORED if corpus != given.without]
+    taught = [given.without] if given.without else scored
+    pairs = read(validation, given.silver, taught, "unseen" if given.without else "")
+    dev = other_corpora(validation, given.dev, given.most)
+    sides = [Side(aligner.forward, pairs.examples), Side(aligner.backward, [e.flip() for e in pairs.examples])]
+    rows, last = list[str](), list[str]()
+    for of in [[corpus] for corpus in scored] if given.silver else [scored]:
+        silver = pairs.silver[given.without or of[0]] if given.silver else [{}] * FOLDS
+        measured(validation, pairs, sides, silver, of, given.without, dev, rows, last)
+    print("| corpus | style | P | R | F1 | exact | ECE |\n|---|---|---:|---:|---:|---:|---:|", *rows, sep="\n")
+    heads = f"links of unlike words | ≥ 0.8 | {' | '.join(SETS)}"
+    print(f"\n| style | {heads} |\n|---|{'---:|' * 4}", *last, sep="\n")
+
+
+def measured(
+    validation: Validation,
+    pairs: Pairs,
+    sides: Sequence[Side],
+    silver: Sequence[dict[int, Alignment]],
+    scored: Sequence[str],
+    without: str | None,
+    dev: dict[str, list[Example]],
+    rows: list[str],
+    last: list[str],
+) -> None:
+    """Train the models of all folds, and add their rows to both tables."""
+    style = np.array([example.style for example in pairs.examples])
+    found: dict[tuple[str, str], list[Sample]] = {}
+    for fold in range(FOLDS if without is None else 1):
+        counts = pairs.counts(fold, without)
+        chains = [side.trained(counts, silver[fold]) for side in sides]
+        others = [name for name in chains[0].styles if name not in validation.run.cfg["data"]["styles"]]
+        for corpus, by in product(SCORED, (*SCORED, *others, SHARED)):
+            if without in (corpus, by):
+                continue
+            choose(chains, by)
+            own = [pairs.examples[k] for k in np.flatnonzero(pairs.held[fold] & (style == corpus))]
+            sample = sampled(*chains, own)
+            found.setdefault((corpus, by), []).append(sample)
+            if without is not None and corpus != without and by != SHARED:
+                real = (style == without) & (pairs.parent == np.arange(len(style)))
+                there = sampled(*chains, [pairs.examples[k] for k in np.flatnonzero(real)])
+                rows.append(row(without, by, [Judged.of(there, calibrated(sample))]))
+        for by in (*scored, *others) if fold == 0 else ():
+            choose(chains, by)
+            sample = Sample.joined(
+                [found[one, by][0] for one in SCORED if by in (one, *others) and (one, by) in found]
+            )
+            last.append(meaning(validation, chains, sample, by))
+        for file, own in dev.items() if fold == 0 and scored[0] == SCORED[0] else ():
+            for by in (*chains[0].styles, SHARED):
+                choose(chains, by)
+                sample = sampled(*chains, own)
+                found[file, by] = [sample.only(sample.pair % 2 == half) for half in (0, 1)]
+    for (corpus, by), samples in found.items() if without is None else ():
+        calibrating = [found[by, by]] if by in SCORED else [found[one, by] for one in SCORED]
+        if corpus in (*scored, *dev):
+            rows.append(
+                row(corpus, by or "shared", Judged.crossed(samples, [samples] if corpus in dev else calibrating))
+            )
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("experiments", nargs="+", metavar="EXPERIMENT")
-    parser.add_argument("--l2-style", type=numbers, default=[4.0], metavar="N,...")
-    parser.add_argument("--wiki", type=int, default=300, metavar="N")
-    parser.add_argument("--glosses", type=int, default=0, metavar="N")
-    parser.add_argument("--only", action="append", metavar="BEGINNING", help="systems whose names begin so")
-    parser.add_argument("--dev", nargs="*", default=["multimwa/mtref-dev.jsonl"], metavar="FILE")
+    parser.add_argument("overrides", nargs="+", metavar="OVERRIDE")
+    parser.add_argument("--silver", type=Path, metavar="FOLDER")
+    parser.add_argument(
+        "--scored", nargs="+", choices=SCORED, help="one of the two corpora, or both (the default)"
+    )
+    parser.add_argument("--without", choices=SCORED)
+    parser.add_argument("--dev", nargs="*", default=[], metavar="FILE")
     parser.add_argument("--most", type=int, metavar="N", help="the first so many pairs of each file of --dev")
     given = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(message)s")
-    sys.stdout.write("| model | corpus | style | P | R | F1 | exact |\n|---|---|---|---:|---:|---:|---:|\n")
-
-    def script() -> None:
-        for experiment in given.experiments:
-            report(experiment, given)
-
-    return outcome(script)
+    return outcome(lambda: report(given))
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ from outcome import outcome
 
 import jacana_torch as jt
 from jacana_torch.errors import CorpusError
+from jacana_torch.model.model import Model
 from jacana_torch.tasks.metrics import pearson
 from jacana_torch.tasks.scores import similarity
 from jacana_torch.types import Sentence, SentencePair
@@ -45,6 +46,12 @@ def read(root: Path, name: str) -> tuple[list[SentencePair], list[float], int]:
     return pairs, scores, len(rows) - len(pairs)
 
 
+def correlation(model: Model, pairs: Sequence[SentencePair], scores: Sequence[float]) -> float:
+    """Return Pearson's r × 100 of the shares of aligned content words and people's scores."""
+    found = model.align(pairs, confidence=False)
+    return 100 * pearson(list(map(similarity, pairs, found)), scores)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="+", metavar="MODEL", help="shipped models or folders of models")
@@ -58,8 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for name in options.models:
             model, figures = jt.load(name), []
             for pairs, scores, _ in sets.values():
-                found = model.align(pairs, confidence=False)
-                figures.append(f"{100 * pearson(list(map(similarity, pairs, found)), scores):.1f}")
+                figures.append(f"{correlation(model, pairs, scores):.1f}")
             print(f"| {Path(name).name} | {' | '.join(figures)} |", flush=True)
 
     return outcome(script)

@@ -14,6 +14,7 @@ from jacana_torch.errors import ConfigError
 from jacana_torch.resources.wordnet_glosses import Gloss
 from jacana_torch.systems.bag_of_words import BagOfWords
 from jacana_torch.train.augment import Augmentation, augmented, glosses
+from jacana_torch.train.augment.again import Again
 from jacana_torch.train.augment.crossing import Crossing
 from jacana_torch.train.augment.edits import Exchange, Negation, Phrases
 from jacana_torch.train.augment.glosses import Glosses, common_links, frames
@@ -280,6 +281,17 @@ def test_what_is_made_of_no_pair_is_dealt_to_the_styles():
     assert {(e.style, e.weight) for e in Augmentation({"x": OfNone()}, Marker())(examples(), Marker())[6:]} == {
         (None, 0.5)
     }
+
+
+def test_pairs_of_some_styles_are_those_of_another_too():
+    own = [replace(e, style="abc"[k // 2]) for k, e in enumerate(examples())]
+    again = Again(["a", "b"], "any")
+    made = Augmentation({"again": again, "x": OfNone()}, Marker())(own, Marker())[6:]
+    assert {e.style for e in made[:4]} == {"any"} and [e.group for e in made[:4]] == [e.group for e in own[:4]]
+    assert list(map(linked_words, made[:4])) == list(map(linked_words, own[:4]))
+    assert {e.style for e in made[4:]} == {"a", "b", "c", "any"}  # it has its share of what is made of none
+    made = Augmentation({"again": again, "x": OfNone("any")}, Marker())(own, Marker())[10:]
+    assert {e.style for e in made} == {"any"}
 
 
 def test_wrong_settings_are_errors():

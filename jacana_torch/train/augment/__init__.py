@@ -70,23 +70,23 @@ class Augmentation:
     def __call__(self, examples: Sequence[Example], prepare: Prepare) -> list[Example]:
         """Return the examples, each with a group, and after them what is made of them.
 
-        What is made of a pair has its style, and counts as much as the pair times the weight of the maker. What is
-        made of none is dealt to pairs at random, so that each style has its share: the deviations of styles undo
-        what the shared weights alone learn. `prepare` adds the layers that training reads. Every example without a
-        group becomes one by itself.
+        What is made of a pair has its style, unless the maker names one, and counts as much as the pair times the
+        weight of the maker. What is made of none is dealt to pairs at random, so that each style has its share:
+        the deviations of styles undo what the shared weights alone learn. `prepare` adds the layers that training
+        reads. Every example without a group becomes one by itself.
         """
         grouped = []
         for k, example in enumerate(examples):
             grouped.append(example if example.group is not None else replace(example, group=f"pair {k}"))
         layered, made = self._layered(grouped), list[Example]()
         own = {example.group: example for example in layered}
-        by_style: dict[str | None, list[Example]] = {None: layered}
+        by_style: dict[str | None, list[Example]] = {None: list(layered)}
         for style in {example.style for example in layered} - {None}:
             by_style[style] = [example for example in layered if example.style == style]
         for name, maker in self.makers.items():
             if maker is None:
                 continue
-            dealt = random.Random(f"{self.seed} {name} dealt")
+            dealt, first = random.Random(f"{self.seed} {name} dealt"), len(made)
             for example in maker.make(layered, random.Random(f"{self.seed} {name}")):
                 if (of := own.get(example.group)) is None:
                     if example.style not in by_style:
@@ -95,7 +95,11 @@ class Augmentation:
                             "name it in data.styles, or set the maker's style to null"
                         )
                     of = dealt.choice(by_style[example.style])
-                made.append(replace(example, weight=maker.weight * of.weight, origin=name, style=of.style))
+                style = example.style or of.style
+                made.append(replace(example, weight=maker.weight * of.weight, origin=name, style=style))
+            for style in sorted({example.style or "" for example in made[first:]} - {"", *by_style}):
+                by_style[style] = [example for example in made[first:] if example.style == style]
+                by_style[None] += by_style[style]
         pairs = prepare(list(map(attrgetter("pair"), made)))
         return [*grouped, *(replace(example, pair=pair) for example, pair in zip(made, pairs, strict=True))]
 
