@@ -1,6 +1,6 @@
 """Cross-validate one model of several conventions on MSR and Edinburgh, and print Markdown.
 
-    python scripts/conventions.py experiment=shipped_standard --silver FOLDER # as `jacana-torch train`
+    python scripts/conventions.py experiment=conventions --silver FOLDER # as `jacana-torch train`
 
 `data.styles` must name the conventions `msr` and `edinburgh`. Each fold of these corpora, as `cv=5` draws them,
 is aligned by a model that was trained on their other folds and on all of the other corpora, without the pairs

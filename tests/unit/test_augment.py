@@ -287,7 +287,9 @@ def test_pairs_of_some_styles_are_those_of_another_too():
     own = [replace(e, style="abc"[k // 2]) for k, e in enumerate(examples())]
     again = Again(["a", "b"], "any")
     made = Augmentation({"again": again, "x": OfNone()}, Marker())(own, Marker())[6:]
-    assert {e.style for e in made[:4]} == {"any"} and [e.group for e in made[:4]] == [e.group for e in own[:4]]
+    assert {(e.style, e.origin) for e in made[:4]} == {("any", None)} and [e.group for e in made[:4]] == [
+        e.group for e in own[:4]
+    ]
     assert list(map(linked_words, made[:4])) == list(map(linked_words, own[:4]))
     assert {e.style for e in made[4:]} == {"a", "b", "c", "any"}  # it has its share of what is made of none
     made = Augmentation({"again": again, "x": OfNone("any")}, Marker())(own, Marker())[10:]

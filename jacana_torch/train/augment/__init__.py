@@ -20,6 +20,7 @@ from ...annotate import Annotator
 from ...errors import ConfigError
 from ...types import Alignment, Example, Link, Sentence, SentencePair, resources_of
 from ...util.build import Seed, build
+from .again import Again
 
 log = logging.getLogger(__name__)
 
@@ -95,8 +96,8 @@ class Augmentation:
                             "name it in data.styles, or set the maker's style to null"
                         )
                     of = dealt.choice(by_style[example.style])
-                style = example.style or of.style
-                made.append(replace(example, weight=maker.weight * of.weight, origin=name, style=style))
+                style, origin = example.style or of.style, None if isinstance(maker, Again) else name
+                made.append(replace(example, weight=maker.weight * of.weight, origin=origin, style=style))
             for style in sorted({example.style or "" for example in made[first:]} - {"", *by_style}):
                 by_style[style] = [example for example in made[first:] if example.style == style]
                 by_style[None] += by_style[style]
@@ -142,7 +143,7 @@ def augmented(
             f"to 1 ({', '.join(weights)})"
         )
     found = augmentation(examples, prepare)
-    made = Counter(example.origin for example in found[len(examples) :])
+    made = Counter(example.origin or example.style for example in found[len(examples) :])
     counts = ", ".join(f"{count} {name}" for name, count in made.items())
     log.info("%d pairs, and made of them: %s", len(examples), counts or "none")
     return found

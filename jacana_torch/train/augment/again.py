@@ -15,7 +15,8 @@ from ...util.build import Items, Positive
 class Again:
     """Repeat the pairs of `styles` as pairs of the style `style`, which suits text of unknown convention.
 
-    Makers that follow deal pairs to it, too.
+    They count as pairs of a corpus in calibration. Pairs of later makers that are made of no pair are dealt to it,
+    too.
     """
 
     styles: Annotated[Sequence[str], Items(1)]
