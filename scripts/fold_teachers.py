@@ -77,7 +77,9 @@ class Remembering(Neural):
         self.read.update(zip(new, super()._inputs(list(new.values())), strict=True))
         return [self.read[key] for key in keys]
 
-    def encoded(self, network: Any, inputs: Sequence[Inputs], keep: bool = True) -> list[Encoded]:
+    def encoded(
+        self, network: Any, inputs: Sequence[Inputs], keep: bool = True, finely: bool = True
+    ) -> list[Encoded]:
         return super().encoded(network, inputs, keep=True)
 
     def _fold(self, networks: Sequence[Any]) -> None:
