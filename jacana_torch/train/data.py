@@ -46,12 +46,12 @@ def load(
         raise ConfigError(f"links={links!r}: choose sure or all")
     limit = data["limit"]
     most: list[int | None] = limit if isinstance(limit, list) else [None] * len(data["train"])
-    given = [one for one in (most if limit is most else [limit]) if one is not None]
-    if not all(type(one) is int and one > 0 for one in given) or len(most) != len(data["train"]):
-        raise ConfigError(
-            f"data.limit={limit}: give the number of pairs to train on, or null for all; or a list of these, one "
-            "for each file of data.train"
-        )
+    for one in (*most, None if limit is most else limit):
+        if not (one is None or (type(one) is int and one > 0)) or len(most) != len(data["train"]):
+            raise ConfigError(
+                f"data.limit={limit}: give the number of pairs to train on, or null for all; or a list of these, "
+                "one for each file of data.train"
+            )
     root = Path(data["root"]).expanduser()
     locate = partial(_located, root)
     train = list(map(locate, data["train"]))
