@@ -13,6 +13,7 @@ from jacana_torch.aligners.crf import Crf
 from jacana_torch.aligners.neural.mixed import Mixed
 from jacana_torch.aligners.neural.neural import Neural
 from jacana_torch.aligners.posterior import Combination, both_ways
+from jacana_torch.encoders import checkpoint
 from jacana_torch.errors import ConfigError, MissingResource
 from jacana_torch.evaluate import score
 from jacana_torch.features.families.context import Context
@@ -168,6 +169,7 @@ def test_parts_of_other_classes_are_errors():
 
 def test_a_missing_package_is_an_error_before_the_chains_are_trained(monkeypatch):
     made = aligner(network={"encoder": "mpnet"})
+    checkpoint.tokenizer.cache_clear()  # which tests before it may have opened
     monkeypatch.setattr("jacana_torch.encoders.checkpoint.find_spec", lambda name: None)
     seen = []
     with pytest.raises(MissingResource, match=r"jacana-torch\[neural\]"):
