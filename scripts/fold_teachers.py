@@ -52,7 +52,9 @@ ROOT = Path(os.environ.get("JACANA_DATA", "."))
 CORPORA, FOLDS, SEED = ("msr", "edinburgh"), 5, 1
 PRETRAINING = {"epochs": 3, "rate": 2e-3}  # as experiment=neural_pretrain, whose adapters are there already
 PRETRAINED_ON = 2000  # pairs
+LAYERS = [0, 2, 4, 6, 8]  # of MPNet's twelve
 SETTINGS = {  # fewer epochs and less exact chains than experiment=neural; weights that suit training with glosses
+    "aligner.network.layers": LAYERS,
     "aligner.network.epochs": 4,
     "trainer.tolerance": 1e-5,
     "aligner.weights": [0.7, 0.3],
@@ -136,7 +138,7 @@ def pretrained(neural: Neural, examples: Sequence[Example], start: str) -> dict[
 
 def keep(state: dict[str, Any], examples: Sequence[Example], folder: str) -> None:
     """Write pretrained networks as a model that training can start from."""
-    config = composed("neural_pretrain", settings={"aligner.encoder_rate": 0.0})
+    config = composed("neural_pretrain", settings={"aligner.encoder_rate": 0.0, "aligner.layers": LAYERS})
     model = Model(build(config["aligner"], Neural), build(config["annotate"]))
     model.aligner.restore(state)
     made = {

@@ -125,3 +125,14 @@ def test_pairs_near_the_threshold_are_read_again_in_more_bits(encoder, monkeypat
         assert abs(one - (fine if k in near else coarse)[k]).max() < 1e-3
     doubled = aligner.settled(PAIRS, coarse, threshold, lambda k, one: 2 * one)
     assert abs(doubled[3] - 2 * fine[3]).max() < 2e-3
+
+
+def test_what_is_read_again_does_not_depend_on_the_pairs_beside_it(encoder, monkeypatch):
+    """Padding changes vectors in half precision, and so links near the threshold."""
+    monkeypatch.setattr("jacana_torch.aligners.neural.neural.quick", lambda halves: True)
+    aligner = trained(encoder, None)
+    inputs = aligner.prepared(PAIRS).inputs
+    (together,) = aligner.readings(inputs, finely=True)
+    for one, own in zip(inputs, together, strict=True):
+        ((alone,),) = aligner.readings([one], finely=True)
+        assert torch.equal(own.cosines, alone.cosines) and torch.equal(own.last, alone.last)

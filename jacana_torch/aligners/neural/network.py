@@ -224,6 +224,8 @@ def read(
     assert contextual is not None
     out: list[Encoded | None] = [None] * len(inputs)
     longest = [max(len(window.ids) for window in one.windows) for one in inputs]
+    if finely and contextual.coarse is not None:
+        most_pairs = 1  # what is near the threshold must not depend on the pairs beside it
     for places in batches([(length, 1) for length in longest], most_pairs, most_cells):
         some = [inputs[k] for k in places]
         found = contextual.read([one.windows for one in some], [one.size for one in some], finely)
