@@ -127,12 +127,17 @@ def test_pairs_near_the_threshold_are_read_again_in_more_bits(encoder, monkeypat
     assert abs(doubled[3] - 2 * fine[3]).max() < 2e-3
 
 
-def test_what_is_read_again_does_not_depend_on_the_pairs_beside_it(encoder, monkeypatch):
+@pytest.mark.parametrize("finely, most", [(True, 1), (False, len(PAIRS))])
+def test_what_is_read_again_is_read_alone(encoder, finely, most, monkeypatch):
     """Padding changes vectors in half precision, and so links near the threshold."""
     monkeypatch.setattr("jacana_torch.aligners.neural.neural.quick", lambda halves: True)
-    aligner = trained(encoder, None)
-    inputs = aligner.prepared(PAIRS).inputs
-    (together,) = aligner.readings(inputs, finely=True)
-    for one, own in zip(inputs, together, strict=True):
-        ((alone,),) = aligner.readings([one], finely=True)
-        assert torch.equal(own.cosines, alone.cosines) and torch.equal(own.last, alone.last)
+    aligner, counts = trained(encoder, None), []
+    reads = aligner.ready()[0].contextual.read
+
+    def counted(pairs, *given):
+        counts.append(len(pairs))
+        return reads(pairs, *given)
+
+    monkeypatch.setattr(aligner.ready()[0].contextual, "read", counted)
+    aligner.readings(aligner.prepared(PAIRS).inputs, finely)
+    assert max(counts) == most and sum(counts) == len(PAIRS)
