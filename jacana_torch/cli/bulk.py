@@ -124,14 +124,14 @@ def run_bulk(
 def run_here(job: AlignsBlock, blocks: Sequence[Block], workers: int | None) -> Iterator[Done]:
     """Do blocks in the processes of this machine, and yield what became of each."""
     workers = min(workers or parallel.available(), max(1, len(blocks)))
-    if workers == 1 or job.work.device != "cpu":
-        yield from map(job, blocks)
-        return
     try:
-        for _, done in parallel.ordered(job, iter(blocks), workers, alone=0):
-            yield done
+        if workers == 1 or job.work.device != "cpu":
+            yield from map(job, blocks)
+        else:
+            for _, done in parallel.ordered(job, iter(blocks), workers, alone=0):
+                yield done
     finally:
-        sweep(job.folder)  # workers are ended at once after an error or a signal
+        sweep(job.folder)  # what other runs left, and workers, which are ended at once after an error or a signal
 
 
 def _watch(done: Iterable[Done], total: int) -> None:
