@@ -57,12 +57,8 @@ def run(arguments: argparse.Namespace) -> int:
         raise ConfigError("a DocBin is binary: name a file, --output FILE.spacy")
     records = read(arguments.spans, form)
     targets = _targets(records, arguments.spans, arguments.targets)
-    content = chunks(
-        _projected(
-            records, targets, persist.load(chosen_model(arguments.model), style=arguments.style), arguments.least
-        ),
-        to,
-    )
+    model = persist.load(chosen_model(arguments.model), style=arguments.style)
+    content = chunks(_projected(records, targets, model, arguments.least), to)
     if arguments.output:
         from ..resources.store import write_whole
 
